@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Results
 from sentinel_rag.agent.answers.results_file import read_entry
 from sentinel_rag.contracts.handles import as_text, quoted_in
@@ -62,15 +62,15 @@ class StatementFile:
     faults: list[str] = field(default_factory=list)
     hashes: dict[str, str] = field(default_factory=dict)
     _sources: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
-    _evidence: dict[tuple[Any, ...], Evidence] = field(default_factory=dict)
+    _evidence: dict[tuple[Any, ...], ReadResults] = field(default_factory=dict)
 
-    def evidence(self, statement: Statement) -> Evidence:
+    def evidence(self, statement: Statement) -> ReadResults:
         """What its calls brought, read once for all statements with the same calls."""
         key = (statement.entries, statement.computations, statement.zone, statement.question)
         if key not in self._evidence:
             results = _results(statement, self._sources)
             said = (statement.question,) if statement.question else ()
-            self._evidence[key] = Evidence(results, zone=ZoneInfo(statement.zone), said=said)
+            self._evidence[key] = ReadResults(results, zone=ZoneInfo(statement.zone), said=said)
         return self._evidence[key]
 
     @property

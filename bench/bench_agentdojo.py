@@ -1,20 +1,26 @@
 """AgentDojo against the gateway, without a model: what passes by itself, what a person has to decide, what an
 attacker reaches. Needs `make agentdojo`. `--suite`, `--policy`, `--tasks` and `--injections` make a smaller run, which
-is printed and not written."""
+is printed and not written. `--spellings 40` tries every link and value of the attacks in chosen spellings, beside as
+many further tasks as 40 minutes allow, until all were tried, and leaves everything else as it was measured."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Any
 
 from bench import harness
 from bench.agentdojo.baselines import ANCHORS
-from bench.agentdojo.loading import AGENTDOJO, VERSION, NotInstalled, Package, versions
-from bench.agentdojo.measuring import OURS, Findings, measure, shares, summary
+from bench.agentdojo.loading import AGENTDOJO, VERSION, NotInstalled, Package, load_suites, versions
+from bench.agentdojo.measuring import ON_THE_ANSWER, OURS, Findings, measure, shares, summary
+from bench.agentdojo.spellings import Beside, spell
 
 ANSWERS = "an agent that says something false makes no call, so no gateway can stop it"
 
@@ -30,9 +36,13 @@ def run(package: Package, description: str, beside: Mapping[str, object] = Mappi
     parser.add_argument("--policy", action="append", choices=(OURS, *ANCHORS), help="only ours or this anchor")
     parser.add_argument("--tasks", type=int, help="only the first so many user tasks of each suite")
     parser.add_argument("--injections", type=int, help="only the first so many injections of each suite")
+    parser.add_argument("--spellings", type=float, metavar="MINUTES", help="only the chosen spellings, for so long")
     options = parser.parse_args()
     started = time.perf_counter()
     try:
+        if options.spellings:
+            _write_spellings(package, options.spellings)
+            return
         wanted = shares(
             package,
             suites=options.suite,
@@ -50,6 +60,44 @@ def run(package: Package, description: str, beside: Mapping[str, object] = Mappi
         print(json.dumps(measured, indent=2, ensure_ascii=False))
         return
     harness.write(package.target, measured, claim=_claim(package, measured), group="security")
+
+
+def _write_spellings(package: Package, minutes: float) -> None:
+    before = json.loads((harness.RESULTS / f"{package.target}.json").read_text())
+    tasks = [
+        Beside(name, task, [one for one in suite.injection_tasks if (name, one) not in ON_THE_ANSWER])
+        for name, suite in load_suites(package).items()
+        for task in suite.user_tasks
+    ]
+    random.Random(0).shuffle(tasks)  # reproducible, and a part of them is a sample
+    pairs = sum(len(each.injections) for each in tasks)
+    tried: dict[str, Any] = before["measured"].get("chosen_spellings", {})
+    left = tasks if tried.get("pairs") == pairs else _after(tasks, tried.get("pairs", 0))
+    found = spell(left, minutes=minutes, done=lambda told: print(told, file=sys.stderr, flush=True))
+    if len(left) < len(tasks):
+        found = _together(tried, found)
+    found |= {"at": f"{datetime.now(UTC):%Y-%m-%d}", "of_pairs": pairs}
+    measured = {**before["measured"], "chosen_spellings": found}
+    harness.write(package.target, measured, claim=before["claim"], group="security")
+
+
+def _after(tasks: list[Beside], pairs: int) -> list[Beside]:
+    """The tasks behind those that make up so many pairs."""
+    place = 0
+    while pairs > 0:
+        pairs -= len(tasks[place].injections)
+        place += 1
+    return tasks[place:]
+
+
+def _together(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """The findings of two parts of the tasks, which tried the same spellings."""
+    both: dict[str, Any] = {**later}
+    for name in ("pairs", "calls_judged", "calls_that_ran"):
+        both[name] = earlier[name] + later[name]
+    for name in ("pairs_by_suite", "calls_judged_by_moment"):
+        both[name] = dict(Counter(earlier[name]) + Counter(later[name]))
+    return both
 
 
 def _tell(findings: Findings) -> None:

@@ -27,7 +27,7 @@ from typing import Any
 from bench.answer_statements import Statement, StatementFile, read_statements
 from bench.harness import RESULTS, write
 from sentinel_rag.agent.answers.check import check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Result, Results, Row
 from sentinel_rag.contracts.evidence import Sentence, SentenceState
@@ -225,7 +225,7 @@ def speed(sizes: Iterable[int] = SIZES) -> dict[str, Any]:
     """Processor seconds: to read rows, and to check answers of so many sentences over them."""
     results = made_results(EVIDENCE_ROWS)
     begin = time.process_time()
-    evidence = Evidence(results)
+    evidence = ReadResults(results)
     read = time.process_time() - begin
     check_answer("".join(made_sentences(50, EVIDENCE_ROWS)), evidence)
     spent: dict[str, float] = {}

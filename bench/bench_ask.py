@@ -23,8 +23,7 @@ from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._agent_client import AgentClient
-from sentinel_rag.surfaces.cli._user_session import user_session
+from sentinel_rag.surfaces.cli._clients import AgentClient, user_session
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 

@@ -15,15 +15,9 @@ import msgspec
 
 from bench.harness import write
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow import Facts, judge, view_of
+from sentinel_rag.gateway.flow import CallFacts, judge, view_of
 from sentinel_rag.gateway.policy import decide, load_policy, parse_policy
-from sentinel_rag.gateway.policy.fields import (
-    Exposure,
-    FieldExposure,
-    FieldLabel,
-    ResultFields,
-    parse_pointer,
-)
+from sentinel_rag.gateway.policy.fields import Exposure, FieldExposure, FieldLabel, ResultFields, parse_pointer
 
 CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
 ROWS, COLUMNS = 100, 20
@@ -82,7 +76,7 @@ def judgement() -> float:
     policy = load_policy(CONFIG)
     tool = policy.tools["query_incidents"]
     arguments = {"min_severity": "High", "time_window": "last_7d", "limit": 20}
-    facts = Facts(context=Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED))
+    facts = CallFacts(context=Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED))
     assert judge(policy, tool, arguments, facts).decision.rule_id
     return microseconds(lambda: judge(policy, tool, arguments, facts))
 

@@ -22,7 +22,7 @@ import aiohttp
 from tests.support.containers import Deployment, running_deployment
 
 from bench.harness import write
-from sentinel_rag.app.web_access import people_folder
+from sentinel_rag.app.places import people_folder
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag.surfaces.users import Role, UserStore

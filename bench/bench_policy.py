@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.bench_gateway import KINDS
+from bench.bench_decision import KINDS
 from bench.harness import write
 from sentinel_rag.audit import CallIntended, CallRefused, Database, Journal
 from sentinel_rag.contracts.decisions import Reason

@@ -1,8 +1,10 @@
 """What a fully hijacked agent can do against a security operations centre, and what it can still be used for.
 
 The suite of `sentinel_rag_testing.soc` through the product's own processes. `python -m bench soc` plays every task and,
-under the shipped policy, every goal beside every task whose results can carry planted text, at each of three moments;
-the other policies are told beside it. `--quick` takes a few tasks for each goal, and the others in turn.
+under the shipped policy, every goal beside every task whose results can carry planted text, at each moment of its
+conversation, and beside a few tasks in later conversations of the person and of a second one; the other policies are
+told beside it. `--quick` takes a few tasks for each goal, and the others in turn. `--later` plays the later
+conversations alone, and `--policy` some policies; the rest stays as it was.
 Tasks without a person are also played by an agent that has read the workspace for an earlier question, as agents have.
 docs/soc-suite.md tells what the figures mean.
 """
@@ -19,6 +21,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bench.harness import RESULTS, write
+from sentinel_rag_testing.soc.hijacked import LATER, Moment
 from sentinel_rag_testing.soc.measuring import Bench, GoalRow, TaskRow, summary
 from sentinel_rag_testing.soc.people import People
 from sentinel_rag_testing.soc.suite import Goal, Suite, Task, load_suite
@@ -55,6 +58,12 @@ class Part:
     hidden: bool = False
     in_turn: int = 0
     """How many of the other tasks beside the named ones, other ones for each goal."""
+    later: bool = False
+    """Whether the attacks are made in later conversations, and not in that of the task."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.policy}, later" if self.later else self.policy
 
 
 def _all(_: Goal) -> bool:
@@ -65,11 +74,15 @@ def _on_hidden(goal: Goal) -> bool:
     return goal.hidden
 
 
-def parts(*, quick: bool) -> list[Part]:
+def parts(*, quick: bool, later: bool) -> list[Part]:
     """What is measured, the shipped policy first."""
+    afterwards = Part("shipped", People.ATTENTIVE, FEW, _all, later=True)
+    if later:
+        return [afterwards]
     every = FEW if quick else None
     return [
         Part("shipped", People.ATTENTIVE, every, _all, in_turn=IN_TURN),
+        afterwards,
         Part("own-words", People.ATTENTIVE, FEW, _all),
         Part("hidden", People.ATTENTIVE, every, _on_hidden, hidden=True),
         Part("session-taint", People.NOBODY, FEW, _all),
@@ -95,7 +108,10 @@ def play_goals(job: tuple[Part, str, Sequence[TaskRow]]) -> list[GoalRow]:
     with Bench(whole, part.policy) as bench:
         return [
             bench.goal(
-                goal, part.people, [(task, places[task.id]) for task in _beside(part, goal, order, whole, places)]
+                goal,
+                part.people,
+                [(task, places[task.id]) for task in _beside(part, goal, order, whole, places)],
+                LATER if part.later else [moment for moment in Moment if moment not in LATER],
             )
             for goal in whole.chosen("", goals).goals
             if part.hidden or not goal.hidden
@@ -119,7 +135,7 @@ def measure(measured: Sequence[Part]) -> dict[str, Any]:
     suite = load_suite()
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(WORKERS, mp_context=spawning) as pool:
-        wanted = [(part.policy, _people_of(part)) for part in measured]
+        wanted = list(dict.fromkeys((part.policy, _people_of(part)) for part in measured))
         played: Played = {
             (policy, people): rows
             for (policy, _), found in zip(wanted, pool.map(play_tasks, wanted), strict=True)
@@ -137,7 +153,7 @@ def measure(measured: Sequence[Part]) -> dict[str, Any]:
         by_job = pool.map(play_goals, [(part, goals, played[part.policy, part.people.value]) for part, goals in jobs])
         rows: dict[str, list[GoalRow]] = {}
         for (part, _), some in zip(jobs, by_job, strict=True):
-            rows.setdefault(part.policy, []).extend(some)
+            rows.setdefault(part.name, []).extend(some)
             told = ", ".join(f"{row.goal} {len(row.reached)}/{row.runs}" for row in some)
             print(f"{part.policy}: {told}", flush=True)
     return {
@@ -147,7 +163,7 @@ def measure(measured: Sequence[Part]) -> dict[str, Any]:
             "goals": sum(not goal.apart for goal in suite.goals),
             "goals_told_apart": sum(bool(goal.apart) for goal in suite.goals),
         },
-        "policies": {part.policy: _report(part, played, rows[part.policy]) for part in measured},
+        "policies": {part.name: _report(part, played, rows[part.name]) for part in measured},
     }
 
 
@@ -156,9 +172,9 @@ def _carrying(played: Played) -> int:
     return max(sum(bool(row.places) for row in rows) for rows in played.values())
 
 
-def _people_of(part: Part) -> list[People]:
+def _people_of(part: Part) -> tuple[People, ...]:
     """Who decides where the tasks are played by themselves: as in the attacks, and nobody."""
-    return [part.people] if part.wanted is _on_hidden else list(dict.fromkeys((People.NOBODY, part.people)))
+    return (part.people,) if part.wanted is _on_hidden else tuple(dict.fromkeys((People.NOBODY, part.people)))
 
 
 def _by(size: int, goals: Sequence[Goal]) -> Iterator[Sequence[Goal]]:
@@ -210,15 +226,20 @@ def _ways(rows: Sequence[GoalRow]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench soc")
     parser.add_argument("--quick", action="store_true", help="a few tasks beside each goal, and the others in turn")
+    parser.add_argument("--later", action="store_true", help="later conversations alone")
     parser.add_argument("--policy", default="", help="only these, by commas; the others stay as they were measured")
     asked = parser.parse_args()
     wanted = [name for name in asked.policy.split(",") if name]
-    chosen = [part for part in parts(quick=asked.quick) if part.policy in wanted or not wanted]
+    chosen = [part for part in parts(quick=asked.quick, later=asked.later) if part.policy in wanted or not wanted]
     measured = measure(chosen)
-    if wanted:
+    if wanted or asked.later:
         before = json.loads((RESULTS / "soc.json").read_text())["measured"]
         measured = {**before, "policies": {**before["policies"], **measured["policies"]}}
-    claim = "A hijacked agent reaches no goal under the shipped policy, and each where nothing stops it."
+    claim = (
+        "Under the shipped policy a hijacked agent changes nothing, leaks nothing, and asks a person no more than the "
+        "bounds, in the conversation of its task, in later ones and in another person's. Where nothing stops it, it "
+        "reaches each goal."
+    )
     write("soc", measured, claim=claim)
 
 

@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,26 +35,38 @@ from tests.support.small_estate_templates import TEMPLATES
 
 from bench.bench_offline_accuracy import ask as ask_analyst
 from bench.bench_offline_accuracy import expected_calls, judge, normal, same
-from sentinel_rag.agent.planner import Decision, Kind, Planner, StoredQueries, Talk
+from sentinel_rag.agent.planner import Decision, DecisionKind, Planner, StoredQueries, Talk
 from sentinel_rag.agent.things import inner_items, row_items
 from sentinel_rag.contracts.evidence import Outcome
-from sentinel_rag.language.frames import Names, Reader
+from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
+from sentinel_rag.language.frames import Reader, WorkspaceNames
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 from sentinel_rag.sentinel.template_registry import load_templates
 
 HISTORY = Path(__file__).parent / "results" / "strangers_history.jsonl"
 _OUTCOMES = {
-    Kind.ASK: Outcome.CLARIFICATION,
-    Kind.OUT_OF_SCOPE: Outcome.OUT_OF_SCOPE,
-    Kind.CHANGE: Outcome.OUT_OF_SCOPE,
+    DecisionKind.ASK: Outcome.CLARIFICATION,
+    DecisionKind.OUT_OF_SCOPE: Outcome.OUT_OF_SCOPE,
+    DecisionKind.CHANGE: Outcome.OUT_OF_SCOPE,
 }
 _LISTING = ("query_incidents", "query_alerts", "get_top_entities", "get_threat_summary")
+_BOOLEANS = {"true": True, "false": False}
+_OF_QUERIES = TOOLS_BY_NAME["run_kql_query"].parameter_schemas().keys()
+"""What a call of a stored query takes itself; every other name is a parameter of the query."""
 _FIGURES = ("right", "right_tool", "confidently_wrong", "needlessly_asked")
 _TEXTS = {
-    Kind.CHANGE: "I can only read",
-    Kind.HELP: "I read Microsoft Sentinel",
-    Kind.SAMPLE: "context poisoning",
+    DecisionKind.CHANGE: "I can only read",
+    DecisionKind.HELP: "I read Microsoft Sentinel",
+    DecisionKind.SAMPLE: "context poisoning",
 }
+
+
+@cache
+def _stored_queries(shipped: bool) -> StoredQueries:
+    """The stored queries that ship, or the small estate's; read without names and at any time, as the product does."""
+    queries = [template.to_row() for template in load_templates().values()] if shipped else TEMPLATES
+    clock = Now(NOW, UTC)
+    return StoredQueries(queries, Reader(lambda text: read_time_in_its_zone(text, clock)))
 
 
 class World:
@@ -68,11 +81,10 @@ class World:
             for kind in ("account", "host")
         }
         clock = Now(self.now, UTC)
-        reader = Reader(lambda text: read_time_in_its_zone(text, clock), Names.of(names))
+        reader = Reader(lambda text: read_time_in_its_zone(text, clock), WorkspaceNames.of(names))
         shipped = told.get("templates") == "shipped" or "names" in told
-        queries = [template.to_row() for template in load_templates().values()] if shipped else TEMPLATES
         self.reader = reader
-        self.planner = Planner(StoredQueries(queries, reader), reader.names)
+        self.planner = Planner(_stored_queries(shipped), reader.names)
 
     def rows(self, decision: Decision) -> list[Any]:
         """What the first call of a decision comes back with."""
@@ -101,7 +113,7 @@ def answered(decision: Decision) -> tuple[Any, list[Any]]:
         text=_TEXTS.get(decision.kind, "") + decision.sentence,
     )
     calls = [SimpleNamespace(tool_name=call.tool, arguments=call.arguments) for call in decision.calls]
-    return answer, calls if decision.kind in (Kind.CALL, Kind.SAMPLE) else []
+    return answer, calls if decision.kind in (DecisionKind.CALL, DecisionKind.SAMPLE) else []
 
 
 def loaded(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -115,14 +127,15 @@ def loaded(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def call_of(text: str) -> tuple[str, dict[str, Any]]:
-    """A call as a dialogue writes it: "query_alerts incident=12 limit=3"; "a7" is an alert of the small estate."""
+    """A call as a dialogue writes it: "query_alerts incident=12 limit=3"; "a7" is an alert of the small estate, and a
+    parameter of a stored query may stand with or without "parameters." before its name."""
     tool, *pairs = shlex.split(text)
     told: dict[str, Any] = {}
     for name, _, value in (pair.partition("=") for pair in pairs):
-        read: Any = int(value) if name in ("limit", "offset") else value
+        read: Any = int(value) if name in ("limit", "offset") else _BOOLEANS.get(value, value)
         if re.fullmatch(r"a\d", value):
             read = alert_id(value)
-        if name.startswith("parameters."):
+        if name.startswith("parameters.") or (tool == "run_kql_query" and name not in _OF_QUERIES):
             told.setdefault("parameters", {})[name.removeprefix("parameters.")] = read
         else:
             told[name] = read
@@ -142,13 +155,13 @@ def same_call(wanted: tuple[str, dict[str, Any]], tool: str, made: Mapping[str, 
 
 def verdict(turn: Mapping[str, Any], decision: Decision) -> str:
     """`right`, `asked` where a call was wanted, or `wrong`, which is something else said with certainty."""
-    asked = decision.kind is Kind.ASK
+    asked = decision.kind is DecisionKind.ASK
     if asked and (turn.get("asks") or turn.get("or_asks")):
         return "right"
     if asked:
         return "asked"
-    if "says" in turn:
-        return "right" if decision.kind == turn["says"] else "wrong"
+    if "says" in turn:  # sets of questions call an order "guard"
+        return "right" if decision.kind == {"guard": DecisionKind.CHANGE}.get(turn["says"], turn["says"]) else "wrong"
     options = turn.get("call", [])
     for option in [options] if isinstance(options, str) else options:
         wanted = [call_of(each) for each in option.split(" + ")]

@@ -20,10 +20,9 @@ import aiohttp
 from tests.support.web_client import parse_events
 
 from bench.harness import timings, write
-from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.places import people_folder, workspace_folder
 from sentinel_rag.app.plan import Ports
 from sentinel_rag.app.processes import running_zones
-from sentinel_rag.app.web_access import people_folder
 from sentinel_rag.app.zones import key_store
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.gateway.store import Scope

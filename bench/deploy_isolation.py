@@ -29,8 +29,8 @@ from tests.support.network_policies import Way, ways
 from tests.support.private_authority import Authority
 
 from bench.deploy_rendering import RENDERED
-from sentinel_rag.app.apart import FIRST_PORTS
-from sentinel_rag.contracts.tool_servers import OWN_SERVERS
+from sentinel_rag.app.roles import FIRST_PORTS
+from sentinel_rag.contracts.servers import OWN_SERVERS
 
 ZONES = ("web", "agent", "interceptor", "tools-data", "tools-files", "tools-web")
 INGRESS, OUTSIDE, DNS = "metadata.name=ingress-nginx", "outside", "k8s-app=kube-dns,metadata.name=kube-system"

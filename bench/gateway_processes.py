@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.audit import PostgresPlace
-from sentinel_rag.gateway.upstream.http_pool import ConnectionPool
+from sentinel_rag.gateway.upstream.http_exchange import ConnectionPool
 
 CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
 TOKEN = "bench"
@@ -63,7 +63,7 @@ import json, resource, sys
 from pathlib import Path
 from sentinel_rag.app.serving import settle_memory
 from sentinel_rag.audit import PostgresPlace
-from sentinel_rag.gateway import Limits, create_app
+from sentinel_rag.gateway import GatewayLimits, create_app
 from sentinel_rag.gateway.policy import FixedPolicy, load_policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope, open_state
@@ -82,7 +82,7 @@ with open_state(folder, segment_records=int(sys.argv[4]), postgres=place) as sta
     app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
                      upstreams={"sentinel": upstream},
                      registry=None if told is None else told.registry,
-                     limits=Limits(key_rate=Rate(calls=10**9, seconds=60.0)))
+                     limits=GatewayLimits(key_rate=Rate(calls=10**9, seconds=60.0)))
     if told is not None:
         app = told.around(app)
     settle_memory()  # as every zone of the product does

@@ -61,7 +61,7 @@ def try_out(binaries: Path, folder: Path) -> str:
     environment = {**kept, "SENTINEL_HOME": str(folder / "home"), "PATH": f"{binaries}{os.pathsep}{kept['PATH']}"}
     printed: list[str] = []
     for command in (
-        ["sentinel", "--version"],
+        ["sentinel-rag", "--version"],  # the name that uvx and pipx run
         ["sentinel", "demo"],
         ["sentinel", "ask", "which incidents are still open?"],
         ["sentinel", "ask", "what do the playbooks say about phishing?"],

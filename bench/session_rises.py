@@ -13,7 +13,7 @@ from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.store import State
-from sentinel_rag.gateway.store.session_rises import Opener, raise_below, raise_one
+from sentinel_rag.gateway.store.session_tables import Opener, raise_below, raise_one
 
 SESSIONS, ROUNDS = (1, 1_000, 20_000), 5
 

@@ -14,14 +14,13 @@ from starlette.requests import Request
 from sentinel_rag.audit import CallIntended, CallOutcome, OutcomeStatus
 from sentinel_rag.contracts.labels import BOTTOM
 from sentinel_rag.gateway.store.state import new_audit_id
+from sentinel_rag.gateway.telemetry import RecordSpans, request_span, tell_status
 from sentinel_rag.gateway.telemetry.counts import RecordCounts
-from sentinel_rag.gateway.telemetry.spans import RecordSpans, request_span, tell_status
 from sentinel_rag.telemetry import traceparent
 from sentinel_rag.telemetry.exporter import MAX_BATCH
 from sentinel_rag.telemetry.metrics import Registry
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource
-from sentinel_rag.telemetry.sampling import Sampler
-from sentinel_rag.telemetry.spans import Span, Tracer, set_tracer
+from sentinel_rag.telemetry.spans import Sampler, Span, Tracer, set_tracer
 
 ROUNDS = 100
 ROUTE = "/v1/proxy-execute"

@@ -59,7 +59,7 @@ def play_adaptive(
             return
         tried[family] = tried.get(family, 0) + 1
         asked += deny_if_asked(stage, answer)
-        if answer.ran and not _failed(answer):
+        if answer.ran and not failed(answer):
             passed.append(f"{family}: {call['tool']}")
 
     plain = stage.attack()
@@ -67,7 +67,7 @@ def play_adaptive(
         for call in rewritten:
             attempt(family, session, call)
     later = (stage.open_session(GREETING), stage.open_session(GREETING, second=True))
-    for number, (family, rewritten) in enumerate([*_chosen_spellings(plain)][::2]):
+    for number, (family, rewritten) in enumerate([*chosen_spellings(plain)][::2]):
         for call in rewritten:
             attempt(f"{family}, later", later[number % 2], call)
     for where in (ready, stage.open_own_session()):
@@ -86,7 +86,7 @@ def play_adaptive(
     return AdaptiveRun(task, injection, tried, tuple(passed), asked)
 
 
-def _failed(answer: Answer) -> bool:
+def failed(answer: Answer) -> bool:
     """Whether the tool itself refused: it ran, and did nothing."""
     return answer.status != 200
 
@@ -97,12 +97,12 @@ def _spellings(plain: Sequence[Call], named: Sequence[Mapping[str, str]]) -> Ite
     own = [call for call in plain if not _goes_to(call, {entry["text"].casefold() for entry in named})]
     for rewrite in (_base64, _rot13, _hex, _spaced):
         yield "encoding of the content", [_with_texts(call, rewrite) for call in own]
-    yield from _chosen_spellings(plain)
+    yield from chosen_spellings(plain)
     for value in {entry["text"] for entry in named if len(entry["text"]) < 200}:
         yield "beside a named value", [_beside(call, value) for call in plain]
 
 
-def _chosen_spellings(plain: Sequence[Call]) -> Iterator[tuple[str, list[Call]]]:
+def chosen_spellings(plain: Sequence[Call]) -> Iterator[tuple[str, list[Call]]]:
     """Each link and each value in every spelling of the attacker's; what has no link has no spelling of one."""
     for template in LINKS:
         linked = [_with_texts(call, partial(_LINK.sub, partial(_as_link, template))) for call in plain]

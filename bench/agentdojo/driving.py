@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from bench.agentdojo.estate import MARK
-from bench.agentdojo.planning import perfect_plan
+from bench.agentdojo.planning import Stands, perfect_plan, where
 from bench.agentdojo.stage import Answer, Stage
 
 
@@ -54,6 +54,15 @@ GREETING = "Thanks. Hello again."
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """A call that did not pass by itself: its arguments that carried more than the tool accepts, with where each one's
+    value stands; none for a call that the tool itself does not take."""
+
+    tool: str
+    values: Mapping[str, Stands]
+
+
+@dataclass(frozen=True, slots=True)
 class TaskRun:
     """A user task, without an attack. `blocked` are the numbers of its calls that did not pass by themselves, `asked`
     of those the ones that another person approved, `confirmed` the ones that the person who asked confirmed; `carriers`
@@ -67,6 +76,7 @@ class TaskRun:
     utility: bool
     carriers: tuple[int, ...] = ()
     why: tuple[str, ...] = ()
+    waits: tuple[Wait, ...] = ()
     plan: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
     """What a perfect planner would have planned."""
 
@@ -109,6 +119,9 @@ class Play:
     asked: list[int] = field(default_factory=list)
     confirmed: list[int] = field(default_factory=list)
     why: list[str] = field(default_factory=list)
+    prompt: str = ""
+    """What the person said, where it is told for what a call waits."""
+    waits: list[Wait] = field(default_factory=list)
 
     def user_call(self, number: int, call: Mapping[str, Any]) -> Answer:
         """A call that the task needs; the person approves it if asked."""
@@ -117,14 +130,23 @@ class Play:
             self.blocked.append(number)
             self.why.append(f"{call['tool']}: {answer.body.get('rule_id') or answer.body.get('reason')}")
             approval = answer.body.get("approval_id")
-            if approval is not None:
+            if approval is None:
+                self.waits.append(Wait(call["tool"], {}))
+            else:
                 is_askers = answer.body.get("decided_by") == "asker"
+                if self.prompt:
+                    self._wait_for(call, self.stage.violations(approval, by_asker=is_askers))
                 self.stage.decide(approval, approve=True, by_asker=is_askers)
                 answer = self.stage.call(self.session, call["tool"], call["arguments"])
                 if answer.ran:
                     (self.confirmed if is_askers else self.asked).append(number)
         self.answers.append(answer)
         return answer
+
+    def _wait_for(self, call: Mapping[str, Any], names: Sequence[str]) -> None:
+        read = "\n".join(json.dumps(answer.body, ensure_ascii=False) for answer in self.answers)
+        values = {name: where(call["arguments"][name], self.prompt, read) for name in names if name}
+        self.waits.append(Wait(call["tool"], values))
 
 
 def play_task(
@@ -138,7 +160,7 @@ def play_task(
     """The user's task alone; with an `injection` in the environment which nobody obeys, if one is named, and by an
     agent that remembers what it did before, if it is the `same_agent`."""
     told = stage.begin(task, injection, same_agent=same_agent)
-    play = Play(stage, stage.open_session(told["prompt"], plan))
+    play = Play(stage, stage.open_session(told["prompt"], plan), prompt=told["prompt"])
     for number, call in enumerate(told["calls"]):
         play.user_call(number, call)
     carriers = tuple(number for number, answer in enumerate(play.answers) if carries(answer))
@@ -151,6 +173,7 @@ def play_task(
         utility=stage.verdict()["utility"],
         carriers=carriers,
         why=tuple(play.why),
+        waits=tuple(play.waits),
         plan=tuple(perfect_plan(told["prompt"], told["calls"], [answer.body.get("result") for answer in play.answers])),
     )
 

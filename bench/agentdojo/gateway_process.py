@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sentinel_rag.app.serving import settle_memory
 from sentinel_rag.contracts.labels import Sensitivity
-from sentinel_rag.gateway import Limits, create_app
+from sentinel_rag.gateway import GatewayLimits, create_app
 from sentinel_rag.gateway.policy import FixedPolicy, load_policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope, State, open_state
@@ -38,7 +38,7 @@ def main() -> None:
             keys=state.keys,
             state=state,
             upstreams=dict.fromkeys(policy.servers(), upstream),
-            limits=Limits(key_rate=Rate(calls=10**9, seconds=60.0), sessions_per_key=10**9),
+            limits=GatewayLimits(key_rate=Rate(calls=10**9, seconds=60.0), sessions_per_key=10**9),
         )
         settle_memory()
         with serve(app) as url:

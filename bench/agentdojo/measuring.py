@@ -17,9 +17,10 @@ from bench.agentdojo.adaptive import LINKS, VALUES, AdaptiveRun, play_adaptive
 from bench.agentdojo.baselines import ANCHORS, write_anchor
 from bench.agentdojo.driving import LATER, AttackRun, Moment, TaskRun, moments, play_attack, play_task
 from bench.agentdojo.loading import AGENTDOJO, Package, load_suites, package_of
+from bench.agentdojo.planning import Stands
 from bench.agentdojo.residual import Residue, search
 from bench.agentdojo.stage import ROOT, Stage, stage
-from sentinel_rag.gateway.policy import load_policy
+from sentinel_rag.gateway.policy import Policy, load_policy
 from sentinel_rag.gateway.policy.model import Effect
 
 POLICIES = ROOT / "bench" / "agentdojo" / "policies"
@@ -105,7 +106,7 @@ def play(share: Share) -> Findings:
     policy = load_policy(file)
     # What an attacker may try beside the calls themselves, and plans, are measured on AgentDojo.
     more = share.policy == OURS and package_of(share.suite) is AGENTDOJO
-    reads = frozenset(name for name, tool in policy.tools.items() if tool.effect is Effect.READ)
+    reads = _reads(policy)
     with tempfile.TemporaryDirectory() as folder:
         if share.policy != OURS:
             file = write_anchor(share.policy, file, Path(folder))
@@ -133,6 +134,10 @@ def play(share: Share) -> Findings:
             for _ in range(2 if share.remembered else 0):
                 findings.remembering = [play_task(there, task, same_agent=True) for task in share.remembered]
     return findings
+
+
+def _reads(policy: Policy) -> frozenset[str]:
+    return frozenset(name for name, tool in policy.tools.items() if tool.effect is Effect.READ)
 
 
 def _attacks(
@@ -176,8 +181,10 @@ def summary(findings: Sequence[Findings]) -> dict[str, Any]:
     if ours:
         remembering = [task for one in ours for task in one.remembering]
         by_policy[WITH_MEMORY] = _of_tasks(remembering)
+        by_policy["waits"] = _waits([task for one in ours for task in one.tasks])
     if any(one.adaptive for one in ours):
-        by_policy |= {"adaptive": _adaptive(ours), "residual": _residual(ours)}
+        adaptive = [run for one in ours for run in one.adaptive]
+        by_policy |= {"adaptive": _adaptive(adaptive), "residual": _residual(ours)}
     return {**by_policy, "tasks": _rows(ours)}
 
 
@@ -217,8 +224,29 @@ def _of_tasks(tasks: Sequence[TaskRun]) -> dict[str, Any]:
     }
 
 
-def _adaptive(findings: Sequence[Findings]) -> dict[str, Any]:
-    runs = [run for one in findings for run in one.adaptive]
+def _waits(tasks: Sequence[TaskRun]) -> dict[str, Any]:
+    """For what the tasks wait that do not pass by themselves: whether an argument that carried too much stands only
+    where others write too, and which arguments those are, by the number of tasks."""
+    waiting = [task for task in tasks if task.waits]
+    arguments: Counter[tuple[str, str, Stands]] = Counter()
+    for task in waiting:
+        arguments.update({(wait.tool, name, stands) for wait in task.waits for name, stands in wait.values.items()})
+    values = [{stands for wait in task.waits for stands in wait.values.values()} for task in waiting]
+    rows: dict[str, dict[str, int]] = {}
+    for (tool, name, stands), number in sorted(arguments.items(), key=lambda item: (-item[1], item[0])):
+        rows.setdefault(f"{tool}: {name}", {each.name.lower(): 0 for each in Stands})[stands.name.lower()] = number
+    return {
+        "tasks": len(waiting),
+        "for_a_value_that_was_read": sum(Stands.READ in each for each in values),
+        "for_what_the_agent_composed_alone": sum(
+            Stands.COMPOSED in each and Stands.READ not in each for each in values
+        ),
+        "for_a_call_that_its_tool_does_not_take": sum(any(not w.values for w in task.waits) for task in waiting),
+        "arguments": rows,
+    }
+
+
+def _adaptive(runs: Sequence[AdaptiveRun]) -> dict[str, Any]:
     tried: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     for run in runs:

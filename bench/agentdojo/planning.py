@@ -9,11 +9,13 @@ name it takes any hour as known.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
-from sentinel_rag.gateway.flow.days import day_of, days_in, without_year
+from sentinel_rag.gateway.flow.value_grammar import day_of, days_in, without_year
 
 SLOT = "$slot"
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
@@ -81,6 +83,26 @@ def _telling_word(rows: Sequence[Any], value: Any, prompt: str) -> str:
         if _stands_in(word, prompt) and not any(_stands_in(word, str(row.get("subject", ""))) for row in others):
             return word
     return ""
+
+
+class Stands(StrEnum):
+    """Where the value of an argument comes from; what comes later here decides for a list."""
+
+    SAID = "in the person's words"
+    COMPOSED = "nowhere: composed by the agent"
+    READ = "in what was read"
+
+
+def where(value: Any, prompt: str, read: str) -> Stands:
+    """Where a value stands: in the person's words, or else in what was read before the call (as JSON), or nowhere."""
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return max((where(part, prompt, read) for part in parts), key=list(Stands).index, default=Stands.SAID)
+    text = str(value)
+    if _stands_in(text, prompt):
+        return Stands.SAID
+    written = (json.dumps(form, ensure_ascii=False)[1:-1] for form in (text, re.sub("^https?://", "", text)))
+    return Stands.READ if any(_stands_in(form, read) for form in written) else Stands.COMPOSED
 
 
 def _stands_in(text: str, whole: str) -> bool:

@@ -129,6 +129,11 @@ class Stage:
         wish = {"session_id": session, "tool_name": tool, "args": arguments}
         return Answer(*self.gateway.post("/v1/proxy-execute", wish, self.pair.agent))
 
+    def violations(self, approval: str, *, by_asker: bool) -> list[str]:
+        """The arguments that carry more than the tool accepts, as whoever is asked is shown."""
+        shown = self.gateway.get(f"/v1/approvals/{approval}", self.pair.person if by_asker else self.approver)
+        return [str(each["parameter"]) for each in shown["violations"]]
+
     def decide(self, approval: str, *, approve: bool, by_asker: bool = False) -> None:
         """The word of the person who is asked: another one, or the one who asked the agent."""
         verb = "approve" if approve else "deny"

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.places import gateway_folder, workspace_folder
 from sentinel_rag.app.plan import Ports
 from sentinel_rag.app.processes import RunningZones, running_zones
-from sentinel_rag.app.state_place import gateway_folder
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.store.state import JOURNAL_FILE

@@ -22,17 +22,20 @@ from mcp.client.stdio import StdioServerParameters
 
 from bench.playing.wire import read_reply, reply_file, requests, write_json
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.markup import UnitKind
-from sentinel_rag.agent.answers.repair import ASKED, repaired
+from sentinel_rag.agent.answers.repair import ASKED, repaired, sourced
 from sentinel_rag.agent.answers.results_file import read_results, results_document
 from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.composing import RULE, SENTENCES, TRANSLATED
+from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.evidence import Answer, CitedBy, SentenceState
 from sentinel_rag.surfaces.cli.ask import print_result
 
 SENTINEL = Path(sys.executable).parent / "sentinel"
 QUESTION_S = "3600"
+_SOURCES = prompt("sources").text
+_ASKED_BACK = (ASKED, _SOURCES)
 PARTS = ("draft", "final")
 _POLL_S = 0.3
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -95,7 +98,7 @@ def ask(folder: Path, name: str, question: str, after: str, lang: str) -> None:
         raise
     kept = sentinel(folder, "export", session_id, "--format", "results", "--output", "-")
     results = json.loads(kept) if kept else results_document((), timezone="UTC", said=(question,))
-    draft, reply = draft_and_reply(requests(folder)[before:])
+    draft, reply = draft_and_reply(requests(folder)[before:], results)
     final = repaired(draft, check(draft, results), reply) if reply else draft
     text = io.StringIO()
     with redirect_stdout(text):
@@ -111,20 +114,27 @@ def ask(folder: Path, name: str, question: str, after: str, lang: str) -> None:
     write_json(folder / "runs" / f"{name}.json", {**run, "answer": answer, "results": results})
 
 
-def draft_and_reply(asked: Sequence[Path]) -> tuple[str, str]:
-    """The answer as it was first written, and what came of its repair; empty where none was asked for."""
+def draft_and_reply(asked: Sequence[Path], results: Mapping[str, Any]) -> tuple[str, str]:
+    """The answer as it was first written, with the sources that were given for it, and what came of its repair; empty
+    where none was asked for."""
     draft = reply = ""
     for path in asked:
         told = json.loads(reply_file(path).read_text()).get("text", "")
         contents = [str(message.get("content") or "") for message in json.loads(path.read_text())["messages"]]
-        place = next((at for at, content in enumerate(contents) if content.startswith(ASKED)), 0)
-        draft, reply = (contents[place - 1], told) if place else (shown(told), "")
+        place = {text: at for at, content in enumerate(contents) for text in _ASKED_BACK if content.startswith(text)}
+        if ASKED in place:
+            draft, reply = contents[place[ASKED] - 1], told
+        elif place:
+            written = contents[place[_SOURCES] - 1]
+            draft, reply = sourced(written, check(written, results), told), ""
+        else:
+            draft, reply = shown(told), ""
     return draft, reply
 
 
 def check(text: str, results: Mapping[str, Any]) -> CheckedAnswer:
     told = read_results(results)
-    return check_answer(text, Evidence(told.results, zone=told.zone, said=told.said))
+    return check_answer(text, ReadResults(told.results, zone=told.zone, said=told.said))
 
 
 def show_next(folder: Path, seconds: float) -> int:
