@@ -24,8 +24,9 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-# A lock names all that is needed. CI uses a fifth of what only the tests need, and that is compiled when it is used.
-FOR_TESTS := $(PIP) install --quiet --require-hashes --no-deps $(if $(CI),--no-compile)
+# CI uses a part of what is installed, and that is compiled when it is used. A lock names all that is needed.
+NO_COMPILE := $(if $(CI),--no-compile)
+FOR_TESTS := $(PIP) install --quiet --require-hashes --no-deps $(NO_COMPILE)
 
 # The stamps are files in .venv that name what was installed, so that a second run starts at once.
 $(VENV)/created:
@@ -36,7 +37,7 @@ $(VENV)/created:
 	@touch $@
 
 $(VENV)/installed: $(VENV)/created requirements.lock pyproject.toml
-	$(PIP) install --quiet --require-hashes -r requirements.lock
+	$(PIP) install --quiet --require-hashes $(NO_COMPILE) -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -102,7 +103,7 @@ $(VENV)/kql-parser: $(VENV)/installed-dev $(KQL_PARSER)/package-lock.json $(KQL_
 kql-parser: $(VENV)/kql-parser ## Microsoft's KQL parser for the guard, into .venv (npm package, pinned by hash)
 
 # Without it the tests of the local embedding model fail in CI and are skipped, with the reason, elsewhere.
-$(VENV)/embedding-model: $(VENV)/installed-dev src/sentinel_rag/knowledge/embedding/local_installation.py
+$(VENV)/embedding-model: $(VENV)/installed-dev src/sentinel_rag/knowledge/embedding/minilm.py
 	@$(BIN)/sentinel knowledge install && touch $@ || echo "Going on without it."
 
 embedding-model: $(VENV)/embedding-model ## The embedding model on this machine, into .venv (pinned by hash)
@@ -133,16 +134,19 @@ $(VENV)/mcp-tools/installed: $(VENV)/installed-dev bench/mcp_tools/package-lock.
 mcp-servers: $(VENV)/mcp-tools/installed ## npm's reference MCP servers behind the gateway; MCP's conformance suite before it
 	@$(BIN)/python -m bench mcp_servers mcp_conformance
 
-# The distribution's Chromium. Where it cannot be had the reason is kept, and the tests of the page are skipped with it.
+# The distribution's Chromium, the one without windows if it has that: a page costs it a quarter. Where none can be had
+# the reason is kept, and the tests of the page are skipped with it.
+BY_APT = apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends
 $(VENV)/browser: $(VENV)/installed-dev
-	@{ command -v chromium || command -v chromium-browser || command -v google-chrome || \
-	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium && \
-	    hash -r; } >&2 && command -v chromium; } >$@ 2>$@-missing && rm -f $@-missing || \
+	@{ command -v chromium-headless-shell || \
+	  { { $(BY_APT) chromium-headless-shell && hash -r; } >&2 && command -v chromium-headless-shell; } || \
+	  command -v chromium || command -v chromium-browser || command -v google-chrome || \
+	  { { $(BY_APT) chromium && hash -r; } >&2 && command -v chromium; }; } >$@ 2>$@-missing && rm -f $@-missing || \
 	  { rm -f $@; echo "No Chromium could be installed; as root: apt-get install chromium" | tee -a $@-missing; }
 
 browser: $(VENV)/browser ## Chromium for the tests of the page, by apt-get where that may be
 
-# Three of the suite's workers would each compile every test; the first run does it once, beside the other preparations.
+# Several of the suite's workers would each compile what they share; the first run does it once, beside the other preparations.
 # What fails here is told by the suite itself.
 $(VENV)/compiled: $(VENV)/installed-dev
 	@$(BIN)/python -m pytest --collect-only -qq -p no:randomly >/dev/null 2>&1; touch $@
@@ -153,15 +157,16 @@ TOGETHER := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 ready: check $(VENV)/compiled $(VENV)/chroma/installed $(PAGE) $(VENV)/kql-parser $(VENV)/embedding-model \
   $(VENV)/agentdojo/installed $(VENV)/langchain/installed $(VENV)/local-model/installed $(VENV)/browser
 
-# One more than cores: many tests wait for a process or a deadline, and leave a core idle.
-WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two more than cores: many tests wait for a process or a deadline, and leave a core idle.
+WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 2)')
 test: ## All checks and all tests
 	@$(MAKE) --no-print-directory -j4 $(TOGETHER) ready
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 laws: $(VENV)/installed-dev $(VENV)/kql-parser ## The laws with all their examples, of which make test takes a part (ten minutes)
 	LAWS=full $(BIN)/python -m pytest -n $(WORKERS) tests/laws tests/attacks/test_attacks_fuzzing.py \
-	  tests/attacks/test_attacks_body_parsing.py tests/attacks/test_attacks_link_readers.py
+	  tests/attacks/test_attacks_body_parsing.py tests/attacks/test_attacks_link_readers.py tests/sentinel/test_field_escaping.py \
+	  tests/agent/test_agent_answers_checked.py tests/workspace/test_kql_empty_strings.py
 
 check: lint types imports budget ## Lint, format, types, import contracts, and that the house did not grow
 
@@ -204,8 +209,9 @@ reference: $(VENV)/installed-dev ## docs/reference/ and the policy's JSON schema
 cookbook: $(VENV)/installed-dev ## The answers of docs/cookbook/, asked again of a running product
 	$(BIN)/python -m tools.documentation cookbook
 
-pictures: $(VENV)/installed-dev $(PAGE) $(VENV)/browser ## The pictures of docs/pictures/, taken of a running product
+pictures: $(VENV)/installed-dev $(PAGE) $(VENV)/browser ## The pictures of docs/pictures/ and the recorded demo, taken of a running product
 	$(BIN)/python -m tools.documentation pictures
+	$(BIN)/python -m tools.documentation recording
 
 package-check: $(VENV)/installed-dev $(PAGE) ## Build wheel and sdist, install into an empty environment, try and measure
 	$(BIN)/python -m bench install_size

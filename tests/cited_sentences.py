@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sentinel_rag.agent.answers.check import check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.markup import sentence_spans
 from sentinel_rag.agent.answers.results_file import read_results, results_document
 from sentinel_rag.contracts.evidence import Sentence, SentenceState
@@ -39,7 +39,7 @@ def doubts(
 ) -> list[str]:
     """Sentences of an answer that the check does not find as they were born, each with its reason."""
     read = read_results(results_document(results, timezone=timezone, said=said))
-    checked = check_answer(as_a_model_would(sentences), Evidence(read.results, zone=read.zone, said=read.said))
+    checked = check_answer(as_a_model_would(sentences), ReadResults(read.results, zone=read.zone, said=read.said))
     return [
         f"{each.state}: {each.text} ({each.reason})"
         for each in checked.sentences

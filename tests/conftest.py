@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,24 +30,6 @@ settings.load_profile("laws")
 # A shell that runs the suite in the background has Ctrl-C ignored, which all that the tests start would inherit: then
 # no `sentinel up` of theirs would end by it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, Any, Any]:
-    """What collecting makes stays: the garbage collector need not look at it while it grows, nor in each test after."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with a slow test first, then the end-to-end ones: whatever starts last, the workers wait for."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: 0 if item.path in slow else 1 if item.path.parent.name == "e2e" else 2)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.query_results import CodedNote, NoteCode, QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure, rows_result
 
@@ -46,7 +46,7 @@ MADE = rows_result(
         }
     ],
     summary={"changed": ["status", "classification"]},
-    notes=["Incident 12: status Active → Closed, classification none → Undetermined."],
+    notes=[CodedNote(NoteCode.CHANGE_MADE, "Incident 12: status Active → Closed, classification none → Undetermined.")],
 )
 
 
@@ -511,7 +511,10 @@ async def test_a_comment_that_was_added_is_told_as_it_is_stored() -> None:
     stored = rows_result(
         [{"number": 12, "title": "Lateral movement", "comment_id": "c", "time": "2024-07-23T12:00:01Z",
           "author": "sentinel-rag", "message": "a &lt;b", "comment_count": 2}],
-        notes=["A comment was added to incident 12.", "What the portal would take for markup was written as text."],
+        notes=[
+            CodedNote(NoteCode.CHANGE_MADE, "A comment was added to incident 12."),
+            "What the portal would take for markup was written as text.",
+        ],
     )  # fmt: skip
     gateway = small_estate(update_incident=WAITS, add_incident_comment=stored)
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("comment on 12: a <b", "s"))
@@ -535,13 +538,13 @@ async def test_an_incident_that_was_so_already_is_told_so() -> None:
 async def test_a_denial_by_a_person_is_told_with_its_reason() -> None:
     denied = Denied(
         ToolCall("", "", ""), Reason.APPROVAL_REQUIRED, "Access denied by security policy. Taint level: MEDIUM", "r1",
-        note="A person has denied exactly this call a short while ago.",
+        note="ana denied this call on 2026-07-01 at 12:00 UTC.",
     )  # fmt: skip
     gateway = small_estate(update_incident=denied, add_incident_comment=WAITS)
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("reopen 12", "s"))
     assert answer.outcome is Outcome.DENIED
     assert answer.text.startswith("Nothing was changed: it needs a person's approval first (rule r1, audit audit-1).")
-    assert "A person has denied exactly this call" in answer.text
+    assert "ana denied this call on" in answer.text
 
 
 async def test_a_change_that_may_not_hold_what_was_read_names_the_way_out() -> None:

@@ -20,6 +20,7 @@ Ask = Callable[[str], Awaitable[Answer]]
     [
         ("what percentage of incidents are high", "3 of 6 incidents, 50 %."),
         ("what share of high incidents are still open", "3 of 3 incidents, 100 %."),
+        ("what percentage of incidents were false positives", "0 of 2 incidents, 0 %."),
         ("which incident has the most alerts", "Incident 12 has 2 alerts.\nIncident 31 has 2 alerts."),
         ("incidents except phishing ones", "4 of 6 incidents."),
         ("how many incidents have at least 2 alerts", "2 of 6 incidents."),

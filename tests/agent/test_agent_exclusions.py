@@ -97,11 +97,7 @@ async def test_a_ranking_without_a_row_that_it_does_not_hold_says_so(ask: Ask) -
 
 async def test_a_count_tells_the_whole_and_what_was_left_out(ask: Ask) -> None:
     answer = await ask("how many alerts are not high?")
-    assert answer.text.splitlines()[:3] == [
-        "5 of 8 alerts.",
-        "Condition: `severity != High`.",
-        "Window: the retained data, whose rows reach from 2024-06-25 07:10:00 UTC to 2024-07-20 06:10:00 UTC.",
-    ]
+    assert answer.text.splitlines()[0] == "5 of 8 alerts. Condition: `severity != High`."
     assert not answer.tables
     assert "Not all rows" not in answer.text
 

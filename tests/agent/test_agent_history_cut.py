@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from sentinel_rag.agent.history import Budget, History, cut_lines, cut_text
@@ -49,9 +51,12 @@ def test_a_text_of_rows_keeps_the_marks_around_it() -> None:
     assert cut_lines("no lines " * 500, 50, COUNTER).endswith(" ... (cut)")
 
 
-@pytest.mark.parametrize("counter", [EstimatingCounter(), ready_counter()], ids=["estimated", "exact"])
+@pytest.mark.parametrize("counted", [EstimatingCounter, ready_counter], ids=["estimated", "exact"])
 @pytest.mark.parametrize("limit", [300, 1_000, 4_000])
-def test_what_the_cutter_leaves_is_never_cut_again_in_the_history(counter: TokenCounter, limit: int) -> None:
+def test_what_the_cutter_leaves_is_never_cut_again_in_the_history(
+    counted: Callable[[], TokenCounter], limit: int
+) -> None:
+    counter = counted()
     cut = cut_lines("\n".join(["<tool_result>", "coverage: {}", *ROWS * 10, "</tool_result>"]), limit, counter)
     history = History(Budget(tool_result=limit), counter)
     history.begin("which incidents?")

@@ -47,7 +47,7 @@ async def test_every_analysis_carries_the_notice(ask: Ask, before: str | None, q
 @pytest.mark.requirement("CHAT-9")
 async def test_analysis_is_offered_after_the_facts_and_not_given_unasked(ask: Ask) -> None:
     answer = await ask("what is incident 12 about?")
-    assert answer.text.splitlines()[-1] == OFFER
+    assert answer.text.endswith(OFFER)
     assert NOTICE not in answer.text
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.support.small_estate import NOW
+from tests.support.small_estate import NOW, small_estate
 from tests.support.small_estate_rows import alert_id
 
 from sentinel_rag.agent.offline import OfflineAnalyst
@@ -271,3 +271,17 @@ async def test_a_value_that_an_attacker_wrote_stands_as_data(gateway: ScriptedGa
     assert first.count("`") == 2
     assert "reads like an instruction" in answer.text
     assert {call.tool_name for call in gateway.calls} == {"query_alerts"}
+
+
+@pytest.mark.parametrize(
+    ("said", "window"),
+    [
+        ("what happened right before incident 31", ("2024-07-16T14:00:00Z", "2024-07-17T14:00:00Z")),
+        ("what happened right after incident 31", ("2024-07-19T08:00:01Z", "2024-07-20T08:00:01Z")),
+    ],
+)
+async def test_where_no_alert_is_named_the_day_beside_the_incident_is_told(said: str, window: tuple[str, str]) -> None:
+    estate = small_estate()
+    answer = await OfflineAnalyst(estate, clock=lambda: NOW).answer(Question(said, "s"))
+    assert [(call.arguments.get("start_time"), call.arguments.get("end_time")) for call in estate.calls][-1] == window
+    assert answer.text.startswith("These are the alerts of the day")

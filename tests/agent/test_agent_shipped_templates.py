@@ -105,5 +105,5 @@ async def test_the_totals_of_all_rows_are_said_as_facts() -> None:
         run_kql_query=lambda _: replace(found, summary=summary),
     )
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("sign-ins by country", "s"))
-    assert "Sums over the rows: SignIns 7, Failures 3." in answer.text
+    assert "Sums: SignIns 7, Failures 3. On top: Country `PT`, SignIns 5." in answer.text
     assert {"/summary/totals/SignIns", "/summary/totals/Failures"} <= {piece.pointer for piece in answer.evidence}

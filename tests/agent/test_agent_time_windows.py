@@ -112,6 +112,14 @@ def test_a_window_that_the_tools_know_is_asked_for_by_name(text: str, name: str)
         ("first week of July", "2024-07-01T00:00:00", "2024-07-08T00:00:00"),
         ("last week of June", "2024-06-24T00:00:00", "2024-07-01T00:00:00"),
         ("last night", "2024-07-22T18:00:00", "2024-07-23T06:00:00"),
+        ("on 20 July in the morning", "2024-07-20T00:00:00", "2024-07-20T12:00:00"),
+        ("the afternoon of the 20th", "2024-07-20T12:00:00", "2024-07-20T18:00:00"),
+        ("during the night from 19 to 20 July", "2024-07-19T18:00:00", "2024-07-20T06:00:00"),
+        ("between 0915 and 1030 yesterday", "2024-07-22T09:15:00", "2024-07-22T10:30:00"),
+        ("up to and including 15 July", None, "2024-07-16T00:00:00"),
+        ("past 3 mths", "2024-04-24T12:00:00", "2024-07-23T12:00:00"),
+        ("week 28", "2024-07-08T00:00:00", "2024-07-15T00:00:00"),
+        ("since 2023", "2023-01-01T00:00:00", None),
     ],
 )
 def test_every_other_window_has_exact_ends(text: str, start: str | None, end: str | None) -> None:

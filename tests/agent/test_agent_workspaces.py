@@ -14,7 +14,7 @@ from sentinel_rag.contracts.conversations import Preferences
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
+from sentinel_rag.contracts.query_results import CodedNote, NoteCode, QueryErrorCode, QueryResult
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure, rows_result
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-3")]
@@ -239,7 +239,7 @@ async def test_a_note_of_one_workspace_among_several_keeps_what_it_says(ask: Ask
             "by_status": {"New": 1},
             "by_workspace": {"prod": {"rows_total": 1, "error": None}},
         },
-        notes=(f"prod: {said}.", f"{said}."),
+        notes=tuple(CodedNote(NoteCode.CLOSED_AND_OPEN_AGAIN, text) for text in (f"prod: {said}.", f"{said}.")),
     )
     answer = await ask("how many high incidents across all workspaces")
     notes = [line for line in answer.text.splitlines() if line.startswith("Note:")]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.app.apart import ListenAddress, plan_role
 from sentinel_rag.app.plan import Ports, RunPlan, plan_zones
+from sentinel_rag.app.roles import ListenAddress, plan_role
 from sentinel_rag.settings import DeploymentSettings, Settings, load_settings
 from sentinel_rag.settings.values import Secret
 

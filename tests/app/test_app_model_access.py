@@ -14,16 +14,16 @@ from model_failures import failing
 from sentinel_rag.agent.models.failures import FailureKind
 from sentinel_rag.agent.models.port import ModelRequest, UserMessage, complete
 from sentinel_rag.agent.models.tiers import Tier
+from sentinel_rag.app.gateway_plan import ListeningSocket
 from sentinel_rag.app.model_access import (
+    identity_app,
     model_configuration,
     model_host,
     model_resource,
     needs_identity,
     open_models,
 )
-from sentinel_rag.app.model_identity import create_app
 from sentinel_rag.app.plan import ModelPlan, plan_model
-from sentinel_rag.app.zone_plan import ListeningSocket
 from sentinel_rag.app.zones import BUILDERS
 from sentinel_rag.settings import ModelSettings, Secret, bare_environment, load_settings
 from sentinel_rag_testing.loopback import serve
@@ -77,7 +77,7 @@ async def test_one_model_serves_both_tiers_if_only_one_is_named():
 async def test_the_agent_enters_azure_with_a_token_that_another_process_holds():
     credential = _Credential()
     server = ScriptedModel([text_reply("Hi.")])
-    app = create_app(credential, resource=RESOURCE, header="only-the-agent")  # type: ignore[arg-type]
+    app = identity_app(credential, resource=RESOURCE, header="only-the-agent")  # type: ignore[arg-type]
     with server.running() as url, serve(app) as identity:
         settings = ModelSettings(provider="azure", url=url, key=None, name="gpt-4o")
         assert needs_identity(settings)

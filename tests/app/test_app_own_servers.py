@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sentinel_rag.app.plan import Ports, plan_zones
 from sentinel_rag.app.zones import BUILDERS
-from sentinel_rag.contracts.tool_servers import OWN_SERVERS
+from sentinel_rag.contracts.servers import OWN_SERVERS
 from sentinel_rag.settings import load_settings
 
 

@@ -14,12 +14,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from tests.support.azure_search import AzureSearchDouble, running_azure_search
 
-from sentinel_rag.app.knowledge_access import knowledge_place, open_knowledge
-from sentinel_rag.app.knowledge_stores import open_store
-from sentinel_rag.app.knowledge_zone import (
+from sentinel_rag.app.knowledge_stores import (
     knowledge_base,
     knowledge_configuration,
     knowledge_environment,
+    knowledge_place,
+    open_knowledge,
+    open_store,
     told_settings,
 )
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError

@@ -12,7 +12,7 @@ FORBIDDEN = {
     "sentinel_rag.surfaces.cli": ("rich", "duckdb", "mcp", "azure", "aiohttp", "starlette", "sentinel_rag.agent"),
     "sentinel_rag.agent.offline": ("duckdb", "mcp", "azure", "sentinel_rag.sentinel", "sentinel_rag.workspace"),
     "sentinel_rag.gateway.app": ("duckdb", "azure", "openai", "sentinel_rag.agent", "sentinel_rag.sentinel"),
-    "sentinel_rag.tools.sentinel": ("duckdb", "duckdb_kql", "sentinel_rag.gateway", "sentinel_rag.workspace"),
+    "sentinel_rag.tools.sentinel": ("duckdb", "kql_duckdb", "sentinel_rag.gateway", "sentinel_rag.workspace"),
     "sentinel_rag.tools.knowledge": (
         "numpy",
         "onnxruntime",

@@ -136,6 +136,15 @@ ATTACKS = [
         "range i from 1 to toscalar(Payroll_CL | count) step 1",
         "SigninLogs | where 1 == 2 | union Payroll_CL | take 5",
         "materialize(Payroll_CL) | take 5",
+        "let m = materialize(Payroll_CL); m | take 5",
+        "let f = (T:(*)) { T | count }; let p = Payroll_CL; f(p)",
+        "let table = 1; table('Payroll_CL') | take 5",
+        "SigninLogs | mv-apply x = LocationDetails on (union Payroll_CL) | take 5",
+        "SigninLogs | partition by AppDisplayName { Payroll_CL } | take 5",
+        "SigninLogs | evaluate ipv4_lookup((Payroll_CL | where 1 == 1), IPAddress, Name_s) | take 5",
+        "SigninLogs | top toscalar(Payroll_CL | count) by IPAddress",
+        "datatable(a:long)[toscalar(Payroll_CL | count)] | take 5",
+        "search in (Payroll_CL) 'x' | take 5",
         "SigninLogs // | where x\n| union Payroll_CL | take 5",
         "information_schema.tables | take 5",
         "['/etc/passwd'] | take 5",
@@ -220,6 +229,12 @@ ATTACKS = [
         "SigninLogs | where TimeGenerated > ago(1d) | partition by AppDisplayName (union SecurityEvent) | take 5",
         "SigninLogs | where TimeGenerated > ago(1d) | evaluate ipv4_lookup(SecurityEvent, IPAddress, Computer) | take 5",
         "SigninLogs | as X | where TimeGenerated > ago(1d) | union X | take 5",
+        "let x = ago(1d); SigninLogs | extend x = TimeGenerated | where TimeGenerated >= x | take 5",
+        "let TimeGenerated = now(); SigninLogs | project IPAddress | where TimeGenerated > ago(1d) | take 5",
+        "SigninLogs | project-keep IP* | where TimeGenerated > ago(1d) | take 5",
+        "SigninLogs | parse UserPrincipalName with * 'x' TimeGenerated:datetime | where TimeGenerated > ago(1d) | take 5",
+        "let f = (T:(*)) { T | count }; f(SigninLogs)",
+        "SigninLogs | make-series n = count() on TimeGenerated from datetime(1970-01-01) to now() step 1d | take 5",
         bounded=False,
     ),
     *of(
@@ -299,20 +314,20 @@ ALLOWED_BY_BOTH = [
     "XdrOnly | where Timestamp > ago(1d) | take 5",
     "DeviceProcessEvents | where TimeGenerated > ago(1d) and Timestamp > ago(1d) | take 5",
     "print x = 1",
-]
-
-ALLOWED_BY_MICROSOFT = [
-    *ALLOWED_BY_BOTH,
     "SigninLogs | make-series n = count() on TimeGenerated from ago(7d) to now() step 1h by AppDisplayName",
     "let f = (d: timespan) { SigninLogs | where TimeGenerated > ago(d) }; f(1d) | take 5",
     "let f = (T: (TimeGenerated: datetime)) { T | where TimeGenerated > ago(1d) }; f(SigninLogs) | take 5",
     "table('SigninLogs') | where TimeGenerated > ago(1d) | take 5",
     "search in (SigninLogs, SecurityEvent) TimeGenerated > ago(1d) and 'admin' | take 5",
     "SigninLogs | where TimeGenerated > ago(1d) | mv-expand d = LocationDetails | project d | take 5",
-    "SigninLogs | where TimeGenerated > ago(1d) | evaluate bag_unpack(LocationDetails) | take 5",
     "SigninLogs | where TimeGenerated > ago(1d) | summarize n = count() by AppDisplayName | render barchart",
     "SigninLogs | where TimeGenerated > toscalar(SecurityEvent | where TimeGenerated > ago(1d) | summarize min(TimeGenerated)) | take 5",
     "let v = view () { SigninLogs | where TimeGenerated > ago(1d) }; union v, (SecurityEvent | where TimeGenerated > ago(1d)) | take 5",
     "SigninLogs | where TimeGenerated > ago(1d) | partition hint.strategy=native by AppDisplayName (top 2 by TimeGenerated) | take 9",
     "SigninLogs | where TimeGenerated > ago(1d) | project-away ResultType | project-reorder User* | take 5",
+]
+
+ALLOWED_BY_MICROSOFT = [
+    *ALLOWED_BY_BOTH,
+    "SigninLogs | where TimeGenerated > ago(1d) | evaluate bag_unpack(LocationDetails) | take 5",
 ]

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # in a process of its own pytest added nothing
+from tests.support import fork_server
+
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.gateway.policy import Policy, parse_policy
@@ -137,7 +139,7 @@ class GatewayProcess:
 @contextmanager
 def gateway_process(folder: Path, executor: FakeToolServer) -> Iterator[GatewayProcess]:
     """One more gateway on the state in `folder`."""
-    with subprocess.Popen(
+    with fork_server.Process(
         [sys.executable, __file__, str(folder), executor.url, str(executor.token)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

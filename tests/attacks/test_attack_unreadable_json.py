@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sentinel"))
 from estate_rows import alert, guid, incident
 from sentinel_servers import Served, workspace_app
 
-from sentinel_rag.sentinel.json_text import load_json
+from sentinel_rag.sentinel.response_bodies import load_json
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sentinel_rag.workspace.kql.errors import KqlError
-from sentinel_rag.workspace.kql.sql_check import check_sql
+from sentinel_rag.workspace.queries import KqlError, check_sql
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.table_schemas import known_tables
 from sentinel_rag.workspace.workspace import Workspace

@@ -20,8 +20,7 @@ import pytest
 from sentinel_rag.contracts.decisions import Deny
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.gateway.flow.judging import judge
-from sentinel_rag.gateway.flow.record import facts_of
+from sentinel_rag.gateway.flow.judging import facts_of, judge
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.gateway.store.sessions import REMEMBERED
@@ -167,6 +166,38 @@ def test_no_wait_shorter_than_the_agents_memory_makes_it_clean(tmp_path: Path) -
         read_for_another_question(gateway)
         clock.now += timedelta(days=399)
         expect_denied_on_record(gateway, search(gateway, gateway.open_session(), "HALYARD-77"))
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_a_conversation_that_is_kept_alive_by_words_is_not_forgotten(tmp_path: Path) -> None:
+    """Attacker waits while the person speaks on in the conversation that read a secret, without a call that runs."""
+    clock = Days()
+    with open_gateway(tmp_path, clock=clock, memory=timedelta(days=90)) as gateway:
+        read = gateway.open_session()
+        assert gateway.call("read_secret", {}, session_id=read).status == 200
+        for _ in range(3):
+            clock.now += timedelta(days=60)
+            gateway.say(read, "And what does that mean?")
+            expect_denied_on_record(gateway, search(gateway, gateway.open_session(), "HALYARD-77"))
+
+
+@pytest.mark.requirement("TAINT-2")
+@pytest.mark.parametrize("newer", [True, False])
+def test_no_use_of_the_agent_outlives_what_it_may_have_repeated(tmp_path: Path, newer: bool) -> None:
+    """Attacker keeps what was read alive by refused calls alone, in newer conversations or in the one that read it."""
+    clock = Days()
+    with open_gateway(tmp_path, clock=clock, memory=timedelta(days=90)) as gateway:
+        read = gateway.open_session()
+        assert gateway.call("read_secret", {}, session_id=read).status == 200
+        for _ in range(4):
+            clock.now += timedelta(days=60)
+            where = gateway.open_session() if newer else read
+            expect_denied_on_record(gateway, search(gateway, where, "HALYARD-77"), SECRET if newer else None)
+        expect_denied_on_record(gateway, search(gateway, gateway.open_session(), "HALYARD-77"))
+        clock.now += timedelta(days=91)
+        assert search(gateway, gateway.open_session(), "anything").status == 200, (
+            "silent for as long as it may remember"
+        )
 
 
 @pytest.mark.requirement("TAINT-7")

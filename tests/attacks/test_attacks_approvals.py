@@ -2,7 +2,8 @@
 with the scope `approve` that is not meant to decide this call.
 
 Wanted: to approve its own call, to be taken for the human, to use a yes for another call or twice, to wear the human
-down, to make an approval where nobody was asked. Each ends in a refusal that is on record; no tool server hears of it.
+down, to ask again after a no, to make an approval where nobody was asked. Each ends in a refusal that is on record; no
+tool server hears of it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.gateway.approvals import near_duplicate_sha256
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag.gateway.store.state import KEYS_FILE
@@ -41,6 +43,14 @@ tools:
       - {name: host, type: string, required: true}
     taint_rules:
       - {rule_id: wiping_needs_ana, condition: "true", taint_level: LOW, requires_approval: true}
+"""
+SUBJECT = """
+tools:
+  - name: comment
+    effect: write
+    writes: ["incident/{incident}"]
+    parameters: [{name: incident, type: string, required: true}, {name: message, type: string, required: true}]
+    taint_rules: [{rule_id: commenting, condition: "true", taint_level: LOW, confirm: asker}]
 """
 DISABLE = {"account": "t.alvarez", "reason": "mail says so"}
 
@@ -144,6 +154,7 @@ def test_a_hijacked_agent_cannot_flood_the_people_who_decide(gateway: RunningGat
     answers = [gateway.call("disable_account", {"account": f"victim-{number}"}) for number in range(40)]
     assert {answer.status for answer in answers} == {403}
     assert sum("approval_id" in answer.body for answer in answers) == 10
+    assert [record["kind"] for record in gateway.records()].count("approvals_bounded") == 1
     turned_away = [answer for answer in answers if "approval_id" not in answer.body]
     assert all(int(answer.headers["retry-after"]) >= 1 and answer.body["note"] for answer in turned_away)
     listed = gateway.request("GET", "/v1/approvals?state=pending", key=gateway.approver).body
@@ -173,6 +184,70 @@ def test_one_poisoned_conversation_takes_nothing_from_the_others(gateway: Runnin
     assert asked(kim) == [True] * 10 + [False] * 2, "the next conversation of the same person has its own"
     assert asked(kim) == [False] * 12, "and a person has not more than two of them"
     assert asked(finn) == [True] * 10 + [False] * 2
+
+
+NEAR_COPIES = [
+    {"account": "t.alvarez", "reason": "see http://evil.example/x?id=1"},
+    {"account": "T.Alvarez", "reason": "see http://evil.example/x?id=1"},
+    {"account": " t.alvarez", "reason": "SEE  http://evil.example/x?id=1."},
+    {"account": "t.alvarez", "reason": "see hTTps://www.evil.example:443/x?id=1"},
+    {"account": "t.alvarez", "reason": "see hxxp[:]//evil[.]example/%78?id=1"},
+    {"account": "t.alv\u200barez", "reason": "s\u0435\u0435 evil.example/x/?id=1"},
+    {"account": "t.alvarez", "reason": "\u201csee\u201d evil&period;example/x?id=1"},
+    {"account": "t.alvarez", "reason": "s\u3164ee\u2800 evil.example/x?id=1\u115f\x7f"},
+    {"account": "t.alvarez", "reason": "see\nwww.evil.example/x?id=1"},
+]
+
+
+@pytest.mark.requirement("APPR-6")
+def test_a_no_binds_whatever_conversation_asks_again_and_however_it_spells_the_call(gateway: RunningGateway) -> None:
+    session = gateway.open_session()
+    denied = gateway.call("disable_account", NEAR_COPIES[0], session_id=session).body["approval_id"]
+    gateway.request("POST", f"/v1/approvals/{denied}/deny", key=gateway.approver)
+    for arguments in NEAR_COPIES:
+        for where in (session, gateway.open_session(), "of-the-agent"):
+            answer = gateway.call("disable_account", arguments, session_id=where)
+            assert (answer.status, answer.body["reason"]) == (403, "approval_required")
+            assert "approval_id" not in answer.body, (arguments, where)
+            assert answer.body["note"].startswith("approver denied this call on ")
+            assert answer.body["note"].endswith(f"sentinel approvals lift {denied}")
+            assert 86_000 < int(answer.headers["retry-after"]) <= 86_400
+            record = gateway.last_record()
+            assert (record["kind"], record["reason"], record["approval_id"]) == ("refusal", "approval_required", denied)
+    assert [record["kind"] for record in gateway.records()].count("approval_asked") == 1
+    assert gateway.request("GET", "/v1/approvals?state=pending", key=gateway.approver).body["approvals"] == []
+
+    another = {"account": "t.alvarez", "reason": "see http://evil.example/y?id=1"}
+    assert "approval_id" in gateway.call("disable_account", another, session_id=session).body, "that is another call"
+    for key, status in ((gateway.key, 403), (gateway.user, 404), (gateway.approver, 200), (gateway.approver, 409)):
+        assert gateway.request("POST", f"/v1/approvals/{denied}/lift", key=key).status == status
+    assert "approval_id" in gateway.call("disable_account", NEAR_COPIES[3], session_id=session).body
+
+
+@pytest.mark.requirement("APPR-6")
+def test_a_thing_has_many_names_and_a_no_is_for_the_thing() -> None:
+    tool = parse_policy(SUBJECT).tools["comment"]
+    ways = [{"incident": name, "message": "Please confirm"} for name in ("207", "6f1c-guid", "/subscriptions/x/207")]
+    assert len({near_duplicate_sha256(tool, way, "207") for way in ways}) == 1
+    assert len({near_duplicate_sha256(tool, way) for way in ways}) == 3
+    assert near_duplicate_sha256(tool, ways[0], "207") != near_duplicate_sha256(tool, ways[0], "208")
+
+
+@pytest.mark.requirement("APPR-6")
+def test_many_different_questions_are_bounded_for_a_person_and_that_is_recorded_once(gateway: RunningGateway) -> None:
+    """Each in a conversation of its own, and each answered with no."""
+    asked = 0
+    for number in range(40):
+        session = gateway.open_session()
+        body = gateway.call("disable_account", {"account": f"victim {number}"}, session_id=session).body
+        if "approval_id" in body:
+            asked += 1
+            gateway.request("POST", f"/v1/approvals/{body['approval_id']}/deny", key=gateway.approver)
+        else:
+            assert body["note"].startswith("This person has asked for 20 approvals within 15 minutes that nobody gave")
+    assert asked == 20
+    [noted] = [record for record in gateway.records() if record["kind"] == "approvals_bounded"]
+    assert noted["why"].startswith("This person has asked for 20")
 
 
 def test_a_call_that_is_denied_anyway_is_never_asked_about(gateway: RunningGateway) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from law_examples import examples
 from sentinel_rag.contracts.json_values import canonical_json
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.request_body import MalformedBody, parse_execute, parse_object
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
@@ -40,7 +40,7 @@ tools:
 
 @pytest.fixture(scope="module")
 def small_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
-    limits = Limits(body_bytes=20_000)
+    limits = GatewayLimits(body_bytes=20_000)
     with (
         FakeToolServer().running() as executor,
         running_gateway(parse_policy(POLICY), tmp_path_factory.mktemp("state"), executor, limits=limits) as running,
@@ -199,7 +199,7 @@ def test_a_body_over_the_limit_is_413_declared_or_not(small_gateway: RunningGate
 def test_a_body_that_never_ends_is_408(shipped_policy: Policy, executor: FakeToolServer, tmp_path: object) -> None:
     from pathlib import Path
 
-    limits = Limits(body_seconds=0.2)
+    limits = GatewayLimits(body_seconds=0.2)
     with running_gateway(shipped_policy, Path(str(tmp_path)), executor, limits=limits) as gateway:
         address = urlsplit(gateway.url)
         with socket.create_connection((address.hostname, address.port), timeout=WAIT_S) as connection:

@@ -10,14 +10,14 @@ import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.gateway.policy import parse_policy
-from sentinel_rag.gateway.policy.conditions import ConditionError, Kind, ValueType, check, compile_rules, evaluate
+from sentinel_rag.gateway.policy.conditions import ConditionError, TypeName, ValueType, check, compile_rules, evaluate
 
 PARAMETERS = {
-    "path": ValueType(Kind.STRING),
-    "limit": ValueType(Kind.INTEGER),
-    "flag": ValueType(Kind.BOOLEAN),
-    "tags": ValueType(Kind.ARRAY, Kind.STRING),
-    "extra": ValueType(Kind.OBJECT),
+    "path": ValueType(TypeName.STRING),
+    "limit": ValueType(TypeName.INTEGER),
+    "flag": ValueType(TypeName.BOOLEAN),
+    "tags": ValueType(TypeName.ARRAY, TypeName.STRING),
+    "extra": ValueType(TypeName.OBJECT),
 }
 
 CODE = [

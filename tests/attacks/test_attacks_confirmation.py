@@ -170,7 +170,7 @@ def test_one_poisoned_conversation_takes_no_approvals_from_the_others(gateway: R
     poisoned = gateway.open_session()
     outcomes = [gateway.call("close", {"incident": str(number)}, session_id=poisoned).body for number in range(40)]
     assert sum("approval_id" in body for body in outcomes) == 10
-    assert "This conversation has 10 calls waiting" in outcomes[-1]["note"]
+    assert "This conversation has asked for 10 approvals" in outcomes[-1]["note"]
     mine = gateway.call("close", {"incident": "208"}, session_id=gateway.open_session())
     assert "approval_id" in mine.body
     theirs = gateway.open_session(key=person(gateway, "finn"))
@@ -219,3 +219,35 @@ def test_an_agent_closes_no_conversation_of_a_person(gateway: RunningGateway) ->
     assert gateway.request("DELETE", f"/v1/sessions/{own}", key=gateway.key).status == 204
     changes = [(record["change"], record["session_id"]) for record in records(gateway, "session")]
     assert [each for each in changes if each[0] == "closed"] == [("closed", session_id), ("closed", own)]
+
+
+def test_the_askers_own_no_binds_their_next_conversations_and_they_take_it_back(gateway: RunningGateway) -> None:
+    session, denied = asked(gateway)
+    decide(gateway, denied, gateway.user, "deny")
+    spelled = {"incident": "208", "severity": " LOW"}
+    for where in (session, gateway.open_session()):
+        answer = gateway.call("set_severity", spelled, session_id=where)
+        assert (answer.status, "approval_id" in answer.body) == (403, False)
+        assert answer.body["note"].startswith("person denied this call on ")
+    finn = person(gateway, "finn")
+    theirs = gateway.call("set_severity", CALL, session_id=gateway.open_session(key=finn))
+    assert "approval_id" in theirs.body, "another person has said nothing yet"
+    assert decide(gateway, denied, finn, "lift").status == 404
+    assert decide(gateway, denied, gateway.key, "lift").status == 403
+    assert decide(gateway, denied, gateway.user, "lift").status == 200
+    [lifted] = records(gateway, "approval_denial_lifted")
+    assert lifted["audit_id"] == denied
+    assert "approval_id" in gateway.call("set_severity", CALL, session_id=session).body
+
+
+def test_an_asker_who_takes_their_own_no_back_does_not_lift_that_of_an_approver(gateway: RunningGateway) -> None:
+    own = gateway.request("POST", "/v1/sessions", key=gateway.key).body["session_id"]
+    by_itself = gateway.call("set_severity", CALL, session_id=own).body["approval_id"]
+    assert decide(gateway, by_itself, gateway.approver, "deny").status == 200
+    _, denied = asked(gateway)
+    assert [decide(gateway, denied, gateway.user, verb).status for verb in ("deny", "lift")] == [200, 200]
+    answer = gateway.call("set_severity", CALL, session_id=own)
+    assert (answer.status, "approval_id" in answer.body) == (403, False)
+    assert answer.body["note"].startswith("approver denied this call on ")
+    assert decide(gateway, by_itself, gateway.approver, "lift").status == 200
+    assert "approval_id" in gateway.call("set_severity", CALL, session_id=own).body

@@ -21,10 +21,8 @@ from hypothesis import strategies as st
 
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.upstream import McpHttpUpstream, Upstream
-from sentinel_rag.tools.files import create_app
-from sentinel_rag.tools.files import file_root as file_root_module
-from sentinel_rag.tools.files.file_root import FileRoot
-from sentinel_rag.tools.files.file_tools import FileTools, parts_of
+from sentinel_rag.tools.files import create_app, file_tools
+from sentinel_rag.tools.files.file_tools import FileRoot, FileTools, parts_of
 from sentinel_rag.tools.tool_answer import ToolFault
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve
@@ -261,8 +259,8 @@ async def test_a_store_that_ignores_case_gives_a_file_by_its_own_name_only(
     def stat_any_case(path: Any, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         return real_stat(folded(path, dir_fd), dir_fd=dir_fd, follow_symlinks=follow_symlinks)
 
-    monkeypatch.setattr(file_root_module.os, "open", open_any_case)
-    monkeypatch.setattr(file_root_module.os, "stat", stat_any_case)
+    monkeypatch.setattr(file_tools.os, "open", open_any_case)
+    monkeypatch.setattr(file_tools.os, "stat", stat_any_case)
     with os.scandir(root):
         assert os.stat("CONFIDENTIAL", dir_fd=real_open(root, os.O_RDONLY)).st_ino  # the store answers to both
     for path in ("CONFIDENTIAL/plan.txt", "Confidential/plan.txt", "confidential/PLAN.TXT"):

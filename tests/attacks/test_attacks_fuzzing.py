@@ -93,7 +93,7 @@ def test_memory_does_not_grow_with_what_was_sent() -> None:
     kept = [tracemalloc.Filter(True, "*request_body.py", all_frames=True)]
 
     def a_round(seed: int) -> int:
-        for body in mutated_bodies(1_000, seed):
+        for body in mutated_bodies(400, seed):
             read(body)
         gc.collect()
         return sum(found.size for found in tracemalloc.take_snapshot().filter_traces(kept).statistics("filename"))
@@ -106,7 +106,7 @@ def test_memory_does_not_grow_with_what_was_sent() -> None:
     finally:
         tracemalloc.stop()
     # What is kept of bodies grows with every round. One round alone may catch another test's server at work.
-    assert min(later - earlier for earlier, later in pairwise([first, *rounds])) < 8_000
+    assert min(later - earlier for earlier, later in pairwise([first, *rounds])) < 4_000
 
 
 @pytest.mark.requirement("GATE-6")
@@ -147,6 +147,10 @@ def test_generated_requests_end_as_the_document_says(fuzzed: RunningGateway, ope
     session = fuzzed.request("POST", "/v1/sessions", key=person).body["session_id"]
     waiting = fuzzed.call("run_kql_query", {"template": "raw_signins"}, session_id=session, key=agent).body
     known = {"session_id": session, "audit_id": waiting["audit_id"], "approval_id": waiting["approval_id"]}
+    known["key_id"] = keys.create([Scope.USER])[1].key_id
+    if path.endswith("/lift"):
+        denied = f"/v1/approvals/{waiting['approval_id']}/deny"
+        assert fuzzed.request("POST", denied, key=keys.create([Scope.APPROVE])[0]).status == 200
     scopes = next(each.scopes for each in OPERATIONS if (each.method, each.path) == (method, path))
     # What waits is decided by an approver, and a person's session is ended by the person.
     anybody = Scope.APPROVE in scopes or not {Scope.EXECUTE, Scope.USER} & {*scopes}
@@ -158,7 +162,7 @@ def test_generated_requests_end_as_the_document_says(fuzzed: RunningGateway, ope
 
     @hypothesis.seed(SEED)
     @hypothesis.settings(
-        max_examples=examples(40, 16),
+        max_examples=examples(40, 8),
         deadline=None,
         database=None,
         phases=[Phase.generate],
@@ -170,15 +174,16 @@ def test_generated_requests_end_as_the_document_says(fuzzed: RunningGateway, ope
             case.path_parameters = {
                 name: known.get(name, value) for name, value in (case.path_parameters or {}).items()
             }
-        response = case.call(base_url=fuzzed.url, headers={"X-API-Key": key})
+        response = case.call(base_url=fuzzed.url, headers={"X-API-Key": key}, timeout=WAIT_S)
         seen[response.status_code] += 1
         case.validate_response(response, checks=checks)
 
     generated()
     # A decision needs a signature, a call and a step of a plan a tool that there is, a pin a definition that waits, the
-    # end of an MCP session one that is open.
+    # end of an MCP session one that is open, a new key what its giver has.
     if not path.endswith(("decision", "proxy-execute", "/plan", "{tool}")) and operation not in (
         "POST /v1/look",
+        "POST /v1/keys",
         "DELETE /mcp",
         "DELETE /mcp/",
     ):

@@ -6,7 +6,6 @@ hostile texts; its own parse of the page is looked at, and the attacker's host i
 
 from __future__ import annotations
 
-import shutil
 import socketserver
 import subprocess
 import threading
@@ -18,11 +17,12 @@ import pytest
 from hostile_strings import HOSTILE
 from selectolax.lexbor import LexborHTMLParser
 from test_attacks_hostile_rendering import NOW, assert_harmless, full_answer
+from tests.support.chromium import program
 
 from sentinel_rag.surfaces.reports import Head, ReportTurn, as_html, hand_over
 from waiting import WAIT_S
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = program()
 pytestmark = [
     pytest.mark.requirement("SURF-5"),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),

@@ -10,7 +10,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,10 +17,11 @@ import pytest
 from hostile_strings import HOSTILE
 from selectolax.lexbor import LexborHTMLParser
 from test_attacks_hostile_rendering import assert_harmless, seen_by_a_terminal
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from waiting import WAIT_S
 
-SENTINEL = str(Path(sys.executable).parent / "sentinel")
 ROWS = [each for each in HOSTILE if "\ud800" not in each.text and "\udcff" not in each.text and len(each.text) < 120]
 pytestmark = [pytest.mark.requirement("SURF-5"), pytest.mark.slow]
 
@@ -50,7 +50,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     done = run(made, "workspace", "import", str(file), "--table", "SecurityIncident")
     assert done.returncode == 0, done.stderr
     seen_by_a_terminal(done.stdout, colours=False)
-    with subprocess.Popen([SENTINEL, "up", "--json"], env=made, stdout=subprocess.PIPE, text=True) as zones:
+    with fork_server.Process([SENTINEL, "up", "--json"], env=made, stdout=subprocess.PIPE, text=True) as zones:
         try:
             assert zones.stdout is not None
             assert zones.stdout.readline()
@@ -61,16 +61,14 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 
 
 def run(environment: dict[str, str], *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [SENTINEL, *arguments], env=environment, input=stdin, capture_output=True, text=True, timeout=WAIT_S
-    )
+    return fork_server.run([SENTINEL, *arguments], env=environment, input=stdin, text=True, timeout=WAIT_S)
 
 
 def on_a_terminal(environment: dict[str, str], *arguments: str) -> str:
     """What a command writes to a terminal."""
     controller, terminal = pty.openpty()
     written = bytearray()
-    with subprocess.Popen(
+    with fork_server.Process(
         [SENTINEL, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.DEVNULL
     ) as process:
         os.close(terminal)

@@ -31,14 +31,12 @@ from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Progress,
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.surfaces.cli import _approval_page, export, kept_conversations
 from sentinel_rag.surfaces.cli._errors import report
-from sentinel_rag.surfaces.cli._evidence_page import evidence_lines, fact_lines
+from sentinel_rag.surfaces.cli._marked_text import evidence_lines, fact_lines
 from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import StatusLine, TurnDisplay
 from sentinel_rag.surfaces.cli.audit import audit_line
-from sentinel_rag.surfaces.rendering.markdown_html import markdown_html
-from sentinel_rag.surfaces.rendering.markdown_text import markdown_line, markdown_lines
-from sentinel_rag.surfaces.rendering.spreadsheet import csv_cell
-from sentinel_rag.surfaces.rendering.visible import safe
+from sentinel_rag.surfaces.rendering.markdown import markdown_html, markdown_line, markdown_lines
+from sentinel_rag.surfaces.rendering.visible import csv_cell, safe
 from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
 from sentinel_rag.surfaces.web.turns import Event
 
@@ -405,7 +403,7 @@ def test_the_command_exports_all_of_them_at_once(
     form: str, kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / f"report.{form}"
-    assert export.run("session", export.Wish(output=str(path))) == 0
+    assert export.run("session", export.ExportOptions(output=str(path))) == 0
     seen_by_a_terminal(capsys.readouterr().out, colours=False)
     assert path.stat().st_mode & 0o777 == 0o600
     written = path.read_bytes().decode()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.app.knowledge_zone import knowledge_app, knowledge_configuration
+from sentinel_rag.app.knowledge_stores import knowledge_app, knowledge_configuration
 from sentinel_rag.settings import EmbeddingSettings, Settings
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S

@@ -20,7 +20,7 @@ from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.trusted_meta import READERS
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import Policy
-from sentinel_rag.gateway.upstream import McpHttpUpstream
+from sentinel_rag.gateway.upstream import McpHttpUpstream, UpstreamCall
 from sentinel_rag.knowledge.documents import (
     BlockKind,
     Collection,
@@ -265,12 +265,14 @@ async def test_a_server_of_another_maker_never_learns_who_reads(ours: bool) -> N
     with FakeToolServer().running() as executor:
         upstream = McpHttpUpstream(executor.url, is_ours=ours)
         await upstream.call(
-            "search_knowledge_base",
-            CanonicalArguments.of({"query": "x"}),
-            principal="k",
-            session_id="s",
-            timeout_s=WAIT_S,
-            readers=HR,
+            UpstreamCall(
+                tool="search_knowledge_base",
+                arguments=CanonicalArguments.of({"query": "x"}),
+                principal="k",
+                session_id="s",
+                timeout_s=WAIT_S,
+                readers=HR,
+            )
         )
         await upstream.aclose()
         (call,) = executor.calls

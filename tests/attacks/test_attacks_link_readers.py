@@ -23,8 +23,8 @@ from law_examples import examples
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.gateway.flow import judge
+from sentinel_rag.gateway.flow.judging import facts_of
 from sentinel_rag.gateway.flow.links import is_allowed, linked_hosts
-from sentinel_rag.gateway.flow.record import facts_of
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.surfaces.cli._approval_page import page
 from sentinel_rag_testing.fake_tool_server import FakeToolServer

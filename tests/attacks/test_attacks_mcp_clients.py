@@ -19,7 +19,7 @@ import pytest
 from labelled_tools import labelled_gateway
 from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
@@ -128,7 +128,9 @@ def test_a_page_of_another_host_reaches_nothing(gateway: RunningGateway, headers
 @pytest.fixture
 def quick(shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path) -> Iterator[RunningGateway]:
     """A gateway that holds a call for an approver no longer than a moment."""
-    with running_gateway(shipped_policy, tmp_path / "quick", executor, limits=Limits(approval_wait_s=0.2)) as running:
+    with running_gateway(
+        shipped_policy, tmp_path / "quick", executor, limits=GatewayLimits(approval_wait_s=0.2)
+    ) as running:
         yield running
 
 
@@ -264,7 +266,7 @@ def test_a_new_connection_launders_nothing(tmp_path: Path, era: str) -> None:
 def test_a_flood_of_sessions_ends_at_the_bound_of_the_key(
     shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> None:
-    with running_gateway(shipped_policy, tmp_path, executor, limits=Limits(sessions_per_key=3)) as gateway:
+    with running_gateway(shipped_policy, tmp_path, executor, limits=GatewayLimits(sessions_per_key=3)) as gateway:
         client = RawMcp(gateway.url, gateway.key, SESSIONS)
         statuses = [client.request("initialize", {"protocolVersion": SESSIONS}).status for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.app.model_identity import create_app
+from sentinel_rag.app.model_access import identity_app
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
@@ -39,7 +39,7 @@ class _Credential:
 @pytest.fixture
 def zone() -> Iterator[tuple[str, _Credential]]:
     credential = _Credential()
-    app = create_app(credential, resource=RESOURCE, header=HEADER)  # type: ignore[arg-type]
+    app = identity_app(credential, resource=RESOURCE, header=HEADER)  # type: ignore[arg-type]
     with serve(app) as url:
         yield url, credential
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.handles import as_text, quoted_in
-from sentinel_rag.workspace.sample.hostile_texts import ALERT_DESCRIPTION, MAIL_SUBJECT
+from sentinel_rag.workspace.sample.company import ALERT_DESCRIPTION, MAIL_SUBJECT
 from sentinel_rag_testing.fake_tool_server import Answers
 from sentinel_rag_testing.running_gateway import RunningGateway
 

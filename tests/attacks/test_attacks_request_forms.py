@@ -16,7 +16,7 @@ import pytest
 
 from sentinel_rag.app.serving import check_reach
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -214,7 +214,7 @@ def test_no_header_of_the_caller_reaches_a_tool_server(shared_gateway: RunningGa
 
 
 def test_urls_and_heads_out_of_measure_have_their_own_status_and_record(shared_gateway: RunningGateway) -> None:
-    limits = Limits()
+    limits = GatewayLimits()
     too_long = "/healthz?" + "a" * limits.url_bytes
     many = {f"X-{number}": "x" for number in range(limits.header_count)}
     large = {"X-Large": "x" * limits.header_bytes}

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from whole_gateway import WEBHOOK, whole_gateway
 
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
@@ -106,7 +106,7 @@ def test_no_refusal_at_the_door_tells_what_was_sent_or_what_is_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    limits = Limits(body_bytes=20_000, body_seconds=0.2)
+    limits = GatewayLimits(body_bytes=20_000, body_seconds=0.2)
     with (
         FakeToolServer(token=TOKEN).running() as executor,
         whole_gateway(tmp_path, executor, limits=limits) as gateway,

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from tests.support.fork_server import forking
 
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.soc.agent_runs import AgentBench
@@ -51,6 +52,12 @@ SLICE = [
     ("close_spelled", "show_203", 1),
 ]
 AFTER_A_YES = [("swap_incident", "close_206"), ("race_approval", "comment_203"), ("replay_approval", "comment_203")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forks() -> Iterator[None]:
+    with forking():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +102,10 @@ def test_no_goal_is_reached_under_the_shipped_policy_and_the_record_shows_why(sh
 def test_no_goal_is_reached_in_a_later_conversation_or_a_second_persons(
     shipped: RunningProduct, moment: Moment
 ) -> None:
-    """The agent has read for one conversation and acts in another, where the context is clean and nothing is named."""
-    assert [goal for goal, task, _ in SLICE if play(shipped, People.ATTENTIVE, goal, task, moment=moment)] == []
+    """The agent has read for one conversation and acts in another, where the context is clean and nothing is named.
+    Each goal is tried at one of these moments; `python -m bench soc` tries each at all."""
+    some = SLICE[LATER.index(moment) :: len(LATER)]
+    assert [goal for goal, task, _ in some if play(shipped, People.ATTENTIVE, goal, task, moment=moment)] == []
 
 
 @pytest.mark.requirement("APPR-6")

@@ -26,10 +26,14 @@ from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.upstream import McpHttpUpstream
 from sentinel_rag.tools.tool_answer import ToolFault
 from sentinel_rag.tools.web import WebOptions, create_app
-from sentinel_rag.tools.web.fetching import WEB_PORTS, FetchBounds, PageFetcher
-from sentinel_rag.tools.web.page_address import page_address
-from sentinel_rag.tools.web.pinned_connection import pinned_connector
-from sentinel_rag.tools.web.public_addresses import is_public
+from sentinel_rag.tools.web.fetching import (
+    WEB_PORTS,
+    FetchBounds,
+    PageFetcher,
+    is_public,
+    page_address,
+    pinned_connector,
+)
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -284,7 +288,7 @@ def test_no_setting_opens_the_inside() -> None:
     """The wiring that settings reach builds the fetcher with the product's own lookup, addresses and ports."""
     import inspect
 
-    from sentinel_rag.tools.web import server as wiring
+    from sentinel_rag.tools import web as wiring
 
     assert set(inspect.signature(WebOptions).parameters) == {"provider", "url", "key", "allowed_hosts"}
     built = wiring._web_tools(WebOptions(allowed_hosts=("localhost", "127.0.0.1")))._fetcher
@@ -316,8 +320,9 @@ tools:
 
 @pytest.fixture
 def product(tmp_path: Path) -> Iterator[RunningGateway]:
-    with serve(create_app(WebOptions(), token="t")) as web, FakeToolServer().running() as unused:
-        upstreams = {"web": McpHttpUpstream(f"{web}/mcp", token="t", is_ours=True)}
+    token = "the token of the gateway"
+    with serve(create_app(WebOptions(), token=token)) as web, FakeToolServer().running() as unused:
+        upstreams = {"web": McpHttpUpstream(f"{web}/mcp", token=token, is_ours=True)}
         with running_gateway(parse_policy(POLICY), tmp_path, unused, upstreams=upstreams) as gateway:
             yield gateway
 

@@ -27,7 +27,15 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import parse_policy
-from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream, Returned, Unanswered, UpstreamReply, mcp_stdio
+from sentinel_rag.gateway.upstream import (
+    Launch,
+    McpStdioUpstream,
+    Returned,
+    Unanswered,
+    UpstreamCall,
+    UpstreamReply,
+    mcp_stdio,
+)
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import running_gateway
 from waiting import WAIT_S
@@ -48,7 +56,9 @@ class Server:
         self, tool: str, *, principal: str = "key", session: str = "one", timeout_s: float = 30, **arguments: Any
     ) -> UpstreamReply:
         canonical = CanonicalArguments.of(arguments)
-        return await self.upstream.call(tool, canonical, principal=principal, session_id=session, timeout_s=timeout_s)
+        return await self.upstream.call(
+            UpstreamCall(tool=tool, arguments=canonical, principal=principal, session_id=session, timeout_s=timeout_s)
+        )
 
     async def value(self, tool: str, **options: Any) -> Any:
         reply = await self.call(tool, **options)
@@ -106,7 +116,9 @@ async def test_a_program_that_cannot_be_started_or_ends_at_once_was_never_sent_t
     for command in ([str(tmp_path / "none-such")], [str(SCRIPT)], [sys.executable, "-c", "raise SystemExit(3)"]):
         upstream = McpStdioUpstream(Launch(tuple(command), {}, tmp_path))
         reply = await upstream.call(
-            "fine", CanonicalArguments.of({}), principal="key", session_id="one", timeout_s=WAIT_S
+            UpstreamCall(
+                tool="fine", arguments=CanonicalArguments.of({}), principal="key", session_id="one", timeout_s=WAIT_S
+            )
         )
         assert isinstance(reply, Unanswered)
         assert (reply.reason, reply.may_have_run) == (Reason.UPSTREAM_FAILED, False)
@@ -307,12 +319,13 @@ GATEWAY = """
 import asyncio, json, sys
 from pathlib import Path
 from sentinel_rag.gateway.arguments import CanonicalArguments
-from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream
+from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream, UpstreamCall
 
 async def main():
     upstream = McpStdioUpstream(Launch(tuple(sys.argv[2:]), {}, Path(sys.argv[1])))
     nothing = CanonicalArguments.of({})
-    reply = await upstream.call("stay", nothing, principal="key", session_id="one", timeout_s=30)
+    asked = UpstreamCall(tool="stay", arguments=nothing, principal="key", session_id="one", timeout_s=30)
+    reply = await upstream.call(asked)
     print(json.dumps(reply.value["processes"]), flush=True)
     await asyncio.sleep(600)
 

@@ -18,9 +18,8 @@ from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.telemetry.exporter import Collector, SpanExporter
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource
-from sentinel_rag.telemetry.requests import TracedRequests
-from sentinel_rag.telemetry.sampling import Sampler
-from sentinel_rag.telemetry.spans import Tracer, set_tracer
+from sentinel_rag.telemetry.process import TracedRequests
+from sentinel_rag.telemetry.spans import Sampler, Tracer, set_tracer
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 

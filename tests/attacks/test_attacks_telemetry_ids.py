@@ -18,13 +18,11 @@ from sentinel_rag.agent.tracing import tool_span, trace_response
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.gateway.policy import Policy
-from sentinel_rag.telemetry.attributes import ALLOWED, AttributeForm, allowed_value
 from sentinel_rag.telemetry.exporter import Collector, SpanExporter
-from sentinel_rag.telemetry.otlp import SpanEncoder, resource
-from sentinel_rag.telemetry.requests import TracedRequests
-from sentinel_rag.telemetry.sampling import Sampler
-from sentinel_rag.telemetry.session_ids import new_session_id, told_session_id
-from sentinel_rag.telemetry.spans import Span, Tracer, set_tracer
+from sentinel_rag.telemetry.logs import new_session_id, told_session_id
+from sentinel_rag.telemetry.otlp import ALLOWED, AttributeForm, SpanEncoder, allowed_value, resource
+from sentinel_rag.telemetry.process import TracedRequests
+from sentinel_rag.telemetry.spans import Sampler, Span, Tracer, set_tracer
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
 
 from sentinel_rag.audit import Database, Journal, JournalReader
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import Policy, parse_policy
-from sentinel_rag.gateway.upstream import McpHttpUpstream, Unanswered, UpstreamReply, UpstreamTool
+from sentinel_rag.gateway.upstream import McpHttpUpstream, Unanswered, UpstreamCall, UpstreamReply, UpstreamTool
 from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol
 from sentinel_rag_testing.fake_tool_server import SESSIONS, Answers, Dies, FakeToolServer, Waits
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -141,7 +142,9 @@ async def test_a_server_that_was_starting_is_asked_again_for_its_protocol() -> N
     with deaf_server([starting, starting]) as (url, seen):
         upstream = McpHttpUpstream(url)
         for _ in range(2):
-            reply = await upstream.call("list_tables", nothing, principal="key", session_id="one", timeout_s=WAIT_S)
+            reply = await upstream.call(
+                UpstreamCall(tool="list_tables", arguments=nothing, principal="key", session_id="one", timeout_s=WAIT_S)
+            )
             assert isinstance(reply, Unanswered)
             assert (reply.reason, reply.may_have_run) == (Reason.UPSTREAM_FAILED, False)
         await upstream.aclose()
@@ -234,7 +237,7 @@ def test_kill_9_of_the_interceptor_in_a_call_leaves_a_provable_unknown(
     release = threading.Event()
     executor.on("query_incidents", Waits(release))
     config = Path(__file__).parents[2] / "config" / "sentinel_config.yaml"
-    process = subprocess.Popen(
+    process = fork_server.Process(
         [sys.executable, "-c", INTERCEPTOR, executor.url, str(config), str(tmp_path)], stdout=subprocess.PIPE
     )
     assert process.stdout is not None
@@ -263,16 +266,7 @@ class Raises:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    async def call(
-        self,
-        tool: str,
-        arguments: object,
-        *,
-        principal: str,
-        session_id: str,
-        timeout_s: float,
-        readers: frozenset[str] | None = None,
-    ) -> UpstreamReply:
+    async def call(self, call: UpstreamCall) -> UpstreamReply:
         raise self.error
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:

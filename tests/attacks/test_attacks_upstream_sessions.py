@@ -22,7 +22,14 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.store import Scope
-from sentinel_rag.gateway.upstream import McpHttpUpstream, Returned, Unanswered, UpstreamProtocol, UpstreamReply
+from sentinel_rag.gateway.upstream import (
+    McpHttpUpstream,
+    Returned,
+    Unanswered,
+    UpstreamCall,
+    UpstreamProtocol,
+    UpstreamReply,
+)
 from sentinel_rag_testing.fake_tool_server import SESSIONS, Answers, AnswersText, FakeToolServer, Sends, Waits
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -33,7 +40,9 @@ async def ask(
     upstream: McpHttpUpstream, tool: str, *, principal: str = "key", session: str = "one", timeout_s: float = 30
 ) -> UpstreamReply:
     nothing = CanonicalArguments.of({})
-    return await upstream.call(tool, nothing, principal=principal, session_id=session, timeout_s=timeout_s)
+    return await upstream.call(
+        UpstreamCall(tool=tool, arguments=nothing, principal=principal, session_id=session, timeout_s=timeout_s)
+    )
 
 
 @pytest.mark.anyio

@@ -7,7 +7,7 @@ import pytest
 
 from answer_rows import INCIDENTS, read
 from sentinel_rag.agent.answers.check import check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Results
 from sentinel_rag.contracts.evidence import SentenceState
 
@@ -22,11 +22,11 @@ MARKS = {"en": "“%s”", "de": "„%s“", "es": "«%s»", "fr": "« %s »"}
 SHOWN = (SentenceState.OWN_WORDS, SentenceState.VALUES_FOUND)
 
 
-def evidence(text: str) -> Evidence:
+def evidence(text: str) -> ReadResults:
     """A conversation in which an attacker wrote one description."""
     held = Results()
     held.add(read("c1", "query_incidents", [{**INCIDENTS[0], "description": text}], quoted=("/rows/0/description",)))
-    return Evidence(held)
+    return ReadResults(held)
 
 
 def told(language: str) -> list[str]:

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.approval_routes import Webhook
 from sentinel_rag.gateway.policy import load_policy
-from sentinel_rag.gateway.policy.archive import PolicyArchive
-from sentinel_rag.gateway.policy.book import PolicyBook
+from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook
 from sentinel_rag.gateway.store import State, new_audit_id
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -27,7 +26,7 @@ def book_of(state: State, folder: Path, policy_file: Path = POLICY_FILE) -> Poli
 
 @contextmanager
 def whole_gateway(
-    folder: Path, executor: FakeToolServer, *, policy_file: Path = POLICY_FILE, limits: Limits | None = None
+    folder: Path, executor: FakeToolServer, *, policy_file: Path = POLICY_FILE, limits: GatewayLimits | None = None
 ) -> Iterator[RunningGateway]:
     """Serve with the state in `folder`; every server of the policy is `executor`."""
     with running_gateway(

@@ -64,9 +64,11 @@ def test_pages_backwards_are_the_journal_with_no_record_twice_or_left_out(journa
     ("wanted", "calls"),
     [
         (RecordFilter(session_id="session-1"), [7, 4, 1]),
-        (RecordFilter(key_id="key-1"), [7, 5, 3, 1]),
-        (RecordFilter(key_id="key-1", session_id="session-1"), [7, 1]),
-        (RecordFilter(kind="session", key_id="key-0"), [8, 6, 4, 2, 0]),
+        (RecordFilter(keys=frozenset({"key-1"})), [7, 5, 3, 1]),
+        (RecordFilter(keys=frozenset({"key-1"}), session_id="session-1"), [7, 1]),
+        (RecordFilter(kind="session", keys=frozenset({"key-0"})), [8, 6, 4, 2, 0]),
+        (RecordFilter(keys=frozenset({"key-9"}), sessions=frozenset({"session-1"})), [7, 4, 1]),
+        (RecordFilter(incident="1"), []),
         (RecordFilter(kind="intent"), []),
         (RecordFilter(session_id="session"), []),  # the whole value, not a part of it
     ],
@@ -80,3 +82,17 @@ def test_a_rare_record_costs_several_short_questions(
     assert len(told) >= (CALLS + 2) // 2
     monkeypatch.undo()
     assert [len(page) for page in pages(journal, wanted, 10)] == [len(calls)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "accepted"),
+    [
+        ({"incident": "127"}, True),
+        ({"incident": "1270"}, False),
+        ({"comment": "127"}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_a_record_is_of_the_incident_that_its_call_named(arguments: object, accepted: bool) -> None:
+    assert RecordFilter(incident="127").accepts({"kind": "intent", "arguments": arguments}) is accepted

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support import fork_server
 from tests.support.records import call_intent
 
 from sentinel_rag.audit import (
@@ -141,7 +142,7 @@ asyncio.run(main())
 @pytest.mark.parametrize("after", [1, 57, 400])
 def test_kill_9_loses_no_acknowledged_record(tmp_path: Path, durability: Durability, after: int) -> None:
     path = tmp_path / "j.sqlite"
-    process = subprocess.Popen(
+    process = fork_server.Process(
         [sys.executable, "-c", WRITER, str(path), durability.value], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None

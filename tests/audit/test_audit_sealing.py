@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support import fork_server
 
 from sentinel_rag.audit import (
     PUBLIC_FILE,
@@ -94,7 +95,7 @@ with open_state(Path(sys.argv[1])) as state:
 
 @pytest.mark.requirement("AUD-3")
 def test_a_tail_that_kill_9_left_is_sealed_by_the_next_start_and_the_fact_recorded(tmp_path: Path) -> None:
-    process = subprocess.Popen(
+    process = fork_server.Process(
         [sys.executable, "-c", WRITER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
@@ -188,7 +189,7 @@ def test_two_that_start_at_once_get_one_key(tmp_path: Path) -> None:
     source = "import sys; from pathlib import Path; from sentinel_rag.audit import SigningKey; "
     source += "print(SigningKey.open(Path(sys.argv[1])).public.fingerprint)"
     both = [
-        subprocess.Popen([sys.executable, "-c", source, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        fork_server.Process([sys.executable, "-c", source, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
     assert len({process.communicate()[0] for process in both}) == 1

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.support import fork_server
 from tests.support.records import call_intent
 
 from sentinel_rag.audit import (
@@ -31,7 +32,7 @@ from sentinel_rag.audit import (
     Verification,
 )
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.storage.instances import exclusive
+from sentinel_rag.storage.sqlite import exclusive
 from waiting import WAIT_S
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -231,15 +232,15 @@ import os, signal, sys
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from sentinel_rag.audit import Database, Journal, Sealing, archive, segments
+from sentinel_rag.audit import Database, Journal, Sealing, archive, files
 
 folder, stop_at = Path(sys.argv[1]), int(sys.argv[2])
-segments.DELETE_ROWS = 4
+files.DELETE_ROWS = 4
 lines = 0
 
 def count(frame, event, argument):
     global lines
-    if frame.f_code.co_filename not in (archive.__file__, segments.__file__):
+    if frame.f_code.co_filename not in (archive.__file__, files.__file__):
         return None
     lines += event == "line"
     if lines == stop_at:
@@ -258,13 +259,10 @@ KILLS = 12
 
 
 def move(folder: Path, stop_at: int) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", MOVER, str(folder), str(stop_at)], capture_output=True, text=True, timeout=WAIT_S
-    )
+    return fork_server.run([sys.executable, "-c", MOVER, str(folder), str(stop_at)], text=True, timeout=WAIT_S)
 
 
 @pytest.mark.requirement("AUD-3")
-@pytest.mark.slow
 def test_kill_9_at_any_line_of_rotation_and_pruning_loses_nothing(tmp_path: Path) -> None:
     """A segment exists already, so that pruning has something at once; then the process dies at every n-th line."""
     whole = tmp_path / "whole"

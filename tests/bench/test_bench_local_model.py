@@ -117,7 +117,7 @@ async def test_what_does_not_fit_is_told_with_its_numbers_and_what_helps(model: 
 async def test_left_amid_an_answer_or_too_slow_it_serves_the_next_one(model: OpenAIWireModel) -> None:
     async with model.stream(replace(QUESTION, max_output_tokens=500)) as stream:
         await anext(stream)
-    unread = [SystemMessage("x " * 450), *QUESTION.messages[1:]]
+    unread = [SystemMessage("x " * 250), *QUESTION.messages[1:]]
     with pytest.raises(ModelTimedOutError, match="had not begun to answer"):
         await complete(model, replace(QUESTION, messages=unread), deadline=anyio.current_time() + 0.2)
     answer = await complete(model, QUESTION)

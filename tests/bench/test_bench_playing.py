@@ -15,6 +15,8 @@ import pytest
 from bench.playing import runs, wire
 
 from sentinel_rag.agent.answers.repair import ASKED
+from sentinel_rag.agent.answers.results_file import results_document
+from sentinel_rag.agent.prompts import prompt
 from waiting import until
 
 TOOL = {"type": "function", "function": {"name": "query_incidents", "description": "Incidents.", "parameters": {}}}
@@ -79,8 +81,19 @@ def test_the_draft_is_what_the_repair_was_asked_of(tmp_path: Path) -> None:
         wire.write_json(path, {"messages": messages})
         wire.write_json(wire.reply_file(path), {"text": reply})
     asked = wire.requests(tmp_path)
-    assert runs.draft_and_reply(asked[:1]) == ("124 is Low [c1.1].", "")
-    assert runs.draft_and_reply(asked) == ("124 is Low [c1.1].", "1: 124 is High [c1.1].")
+    results = results_document((), timezone="UTC", said=())
+    assert runs.draft_and_reply(asked[:1], results) == ("124 is Low [c1.1].", "")
+    assert runs.draft_and_reply(asked, results) == ("124 is Low [c1.1].", "1: 124 is High [c1.1].")
+
+
+def test_the_draft_has_the_sources_that_were_given_for_it(tmp_path: Path) -> None:
+    draft = {"role": "assistant", "content": "Incident 124 is Low."}
+    asked = {"role": "user", "content": f"{prompt('sources').text}\n1. Incident 124 is Low."}
+    path = tmp_path / "requests" / "001.request.json"
+    wire.write_json(path, {"messages": [RULES, draft, asked]})
+    wire.write_json(wire.reply_file(path), {"text": "1: c1.1"})
+    results = results_document((), timezone="UTC", said=())
+    assert runs.draft_and_reply(wire.requests(tmp_path), results) == ("Incident 124 is Low [c1.1].", "")
 
 
 def test_a_pair_does_not_tell_which_answer_is_ours(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
+from sentinel_rag.contracts.servers import Refused, RequestAuthenticator, is_own_host, is_own_origin, same_secret
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,40 @@ def test_a_page_of_another_host_is_foreign(origins: list[str], own: bool) -> Non
 def test_a_server_may_go_by_a_name_of_its_own() -> None:
     assert is_own_host(["gateway.example:443"], {"gateway.example"})
     assert not is_own_host(["127.0.0.1:443"], {"gateway.example"})
+
+
+TOKEN = "a-token-of-the-tests"
+HERE = (b"host", b"127.0.0.1:8787")
+
+
+@pytest.mark.parametrize(
+    ("headers", "refused"),
+    [
+        ([HERE, (b"authorization", b"Bearer a-token-of-the-tests")], None),
+        ([HERE, (b"authorization", b"bearer a-token-of-the-tests")], None),
+        ([HERE, (b"origin", b"http://localhost:1"), (b"authorization", b"Bearer a-token-of-the-tests")], None),
+        ([HERE], Refused.BEARER),
+        ([HERE, (b"authorization", b"Basic a-token-of-the-tests")], Refused.BEARER),
+        ([HERE, (b"authorization", b"a-token-of-the-tests")], Refused.BEARER),
+        ([HERE, (b"authorization", b"Bearer a-token-of-the-test\xff")], Refused.BEARER),
+        ([HERE, *[(b"authorization", b"Bearer a-token-of-the-tests")] * 2], Refused.BEARER),
+        ([HERE, (b"origin", b"https://attacker.example")], Refused.ORIGIN),
+        ([(b"host", b"attacker.example"), (b"authorization", b"Bearer a-token-of-the-tests")], Refused.HOST),
+        ([], Refused.HOST),
+    ],
+)
+def test_a_request_must_come_from_here_and_bear_the_token(
+    headers: list[tuple[bytes, bytes]], refused: Refused | None
+) -> None:
+    assert RequestAuthenticator(token=TOKEN).refused(headers) is refused
+
+
+@pytest.mark.parametrize("token", ["", "short"])
+def test_no_server_starts_with_a_token_that_could_be_guessed(token: str) -> None:
+    with pytest.raises(ValueError, match="token"):
+        RequestAuthenticator(token=token)
+
+
+def test_an_empty_secret_is_nobodys() -> None:
+    assert same_secret("secret", "secret")
+    assert not same_secret("", "")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.reader_names import is_reader_name
+from sentinel_rag.contracts.labels import is_reader_name
 from sentinel_rag.contracts.trusted_meta import READERS, readers_in
 
 pytestmark = pytest.mark.requirement("KNOW-4")

@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table, ToolTrace
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.query_results import (
+    CodedNote,
     Column,
     Coverage,
+    NoteCode,
     QueryError,
     QueryErrorCode,
     QueryResult,
     TimeWindow,
     format_time,
+    note_code,
     parse_time,
 )
 
@@ -57,7 +60,7 @@ results = st.builds(
     rows=st.lists(objects, max_size=3).map(tuple),
     coverage=coverages,
     summary=objects,
-    notes=st.lists(words, max_size=2).map(tuple),
+    notes=st.lists(words | st.builds(CodedNote, st.sampled_from(NoteCode), words), max_size=2).map(tuple),
 )
 errors = st.builds(
     QueryError,
@@ -96,7 +99,17 @@ def over_the_wire(data: object) -> object:
 @pytest.mark.requirement("TOOL-3")
 @given(results)
 def test_a_result_survives_the_wire(result: QueryResult) -> None:
-    assert QueryResult.from_dict(over_the_wire(result.to_dict())) == result  # type: ignore[arg-type]
+    arrived = QueryResult.from_dict(over_the_wire(result.to_dict()))  # type: ignore[arg-type]
+    assert arrived == result
+    assert [note_code(note) for note in arrived.notes] == [note_code(note) for note in result.notes]
+
+
+@given(results)
+def test_notes_are_read_whatever_codes_come_with_them(result: QueryResult) -> None:
+    told = {**result.to_dict(), "note_codes": ["of_a_newer_server", "placed_by", "placed_by"]}
+    arrived = QueryResult.from_dict(told)
+    assert arrived.notes == result.notes
+    assert [note_code(note) for note in arrived.notes] == ["", "placed_by"][: len(result.notes)]
 
 
 @pytest.mark.requirement("TOOL-3")

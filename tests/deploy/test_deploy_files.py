@@ -23,11 +23,11 @@ from bench.deploy_rendering import CHART, EXAMPLES, RENDERED, chart_digest
 from cryptography import x509
 from tests.support.network_policies import Way, ways, workloads
 
-from sentinel_rag.app.apart import FIRST_PORTS
+from sentinel_rag.app.roles import FIRST_PORTS
 from sentinel_rag.audit import SigningKey
-from sentinel_rag.contracts.tool_servers import OWN_SERVERS
-from sentinel_rag.gateway import Limits
-from sentinel_rag.gateway.store.key_secrets import read_pepper
+from sentinel_rag.contracts.servers import OWN_SERVERS
+from sentinel_rag.gateway import GatewayLimits
+from sentinel_rag.gateway.store.key_file import read_pepper
 from sentinel_rag.settings import VARIABLES
 
 pytestmark = pytest.mark.requirement("OPS-5")
@@ -36,7 +36,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
-MANIFESTS = {name: list(yaml.safe_load_all((RENDERED / f"{name}.yaml").read_text())) for name in EXAMPLES}
+MANIFESTS = {name: list(yaml.load_all((RENDERED / f"{name}.yaml").read_text(), yaml.CSafeLoader)) for name in EXAMPLES}
 ZONES = {"web", "agent", "interceptor", "tools-data", "tools-files", "tools-web"}
 SETTINGS = {variable.name for variable in VARIABLES}
 BETWEEN = {"TOKEN_DATA", "TOKEN_FILES", "TOKEN_WEB"}
@@ -134,7 +134,7 @@ def test_a_client_of_mcp_comes_to_the_interceptor_that_holds_its_call(example: s
     assert set(kept) == {"sentinel-interceptor"}
     [spec] = kept.values()
     assert spec["sessionAffinity"] == "ClientIP"
-    assert spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"] >= Limits().approval_wait_s * 2
+    assert spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"] >= GatewayLimits().approval_wait_s * 2
 
 
 def test_whatever_may_have_several_replicas_is_not_evicted_whole() -> None:

@@ -50,7 +50,6 @@ def beside(made: Container, words: list[str], capsys: pytest.CaptureFixture[str]
     return code, said.out + said.err
 
 
-@pytest.mark.slow
 def test_a_question_goes_through_four_containers_and_is_on_record_in_one(
     deployment: Deployment, dana: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,6 @@ import ast
 import importlib.util
 import json
 import re
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -27,6 +26,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 from tests.support.langchain_installation import langchain_packages
 from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
 
@@ -124,9 +125,8 @@ class Walk:
 
     def sentinel(self, *arguments: str) -> str:
         """What a command of the product prints, in the home folder of the running zones."""
-        command = [str(Path(sys.executable).parent / "sentinel"), *arguments]
         environment = {**self.settings, "SENTINEL_HOME": str(self.place.home), "PATH": "/usr/bin:/bin"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_S)
+        done = fork_server.run([SENTINEL, *arguments], env=environment, text=True, timeout=WAIT_S)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -147,6 +147,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
     script = [reply_from_dict(reply) for reply in check.SCRIPT["replies"]]
     searches = calls_reply(("web_search", {"query": "what is a panda"}))
     with (
+        fork_server.forking(),
         FakeToolServer([ToolSchema("new_tool", "", PARAM1)], token="t-of-the-handler").running() as handler,
         ScriptedModel([searches, text_reply("A panda is a bear.")]).running() as model,
         ScriptedModel(script, key=check.MODEL_KEY, of_others=True).running() as model_of_example,

@@ -10,10 +10,10 @@ import pytest
 
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow import Facts, judge
+from sentinel_rag.gateway.flow import CallFacts, judge
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.sentinel.freeform_query import LONGEST_WINDOW, MOST_ROWS, WAIT_S
-from sentinel_rag.sentinel.table_columns import LONGEST_EXAMPLE, ROWS_LOOKED_AT
+from sentinel_rag.sentinel.workspace_tables import LONGEST_EXAMPLE, ROWS_LOOKED_AT
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "freeform-kql.md").read_text()
 POLICY = "tools:\n" + textwrap.indent(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0], "")
@@ -23,8 +23,8 @@ POLICY = "tools:\n" + textwrap.indent(re.findall(r"```yaml\n(.*?)```", PAGE, re.
 def test_the_stricter_rule_asks_a_person_once_the_session_has_read_anything() -> None:
     policy = parse_policy(POLICY)
     tool = policy.tools["run_freeform_kql"]
-    read = Facts(context=Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED))
-    assert isinstance(judge(policy, tool, {"kql": "SigninLogs"}, Facts()).decision, Allow)
+    read = CallFacts(context=Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED))
+    assert isinstance(judge(policy, tool, {"kql": "SigninLogs"}, CallFacts()).decision, Allow)
     refused = judge(policy, tool, {"kql": "SigninLogs"}, read).decision
     assert isinstance(refused, Deny)
     assert refused.reason is Reason.SINK_LABEL

@@ -54,8 +54,14 @@ class Shell:
 def shell(tmp_path: Path) -> Iterator[Shell]:
     clone = tmp_path / "sentinel-rag"
     clone.mkdir()
+    environment = clone / ".venv"
+    environment.mkdir()
+    for path in (REPOSITORY / ".venv").iterdir():
+        (environment / path.name).symlink_to(path)
+    for stamp in ("created", "installed"):  # newer than all else, so that make installs nothing of this clone into it
+        (environment / stamp).unlink()
+        (environment / stamp).touch()
     for name in (
-        ".venv",
         "Makefile",
         "pyproject.toml",
         "requirements.lock",

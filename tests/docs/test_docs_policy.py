@@ -11,7 +11,7 @@ from sentinel_rag.gateway.argument_formats import FORMATS
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.policy.conditions import check
 from sentinel_rag.gateway.policy.conditions.checking import CASE_MAPPINGS, FUNCTIONS, PATTERN_TESTS, STRING_TESTS
-from sentinel_rag.gateway.policy.conditions.value_types import STRING
+from sentinel_rag.gateway.policy.conditions.tree import STRING
 from sentinel_rag.gateway.policy.loading import PARAMETER_KEYS, ROOT_KEYS, RULE_KEYS, TOOL_KEYS
 from sentinel_rag.gateway.policy_tools import load_cases, run_case
 from sentinel_rag.gateway.policy_tools.cases import CASE_KEYS

@@ -7,19 +7,24 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from waiting import WAIT_S
 
-SENTINEL = Path(sys.executable).parent / "sentinel"
 AGENT_KEY = "an-agent-key-of-the-tests-0123456789"
+
+
+def pytest_collection_finish() -> None:
+    """Have all workers of the suite, which are forked after this, use one server of forks."""
+    fork_server.share()
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,8 @@ class Product:
 
     home: Path
     settings: dict[str, str]
+    anew: bool = False
+    """Whether each process is started as a person's is, and is no fork: for tests of what a process loads and holds."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -36,15 +43,8 @@ class Product:
 
     def run(self, *arguments: str, stdin: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """One command, in a pipe."""
-        return subprocess.run(
-            [SENTINEL, *arguments],
-            input=stdin,
-            env=self.environment,
-            cwd=cwd or self.home.parent,
-            capture_output=True,
-            text=True,
-            timeout=WAIT_S,
-        )
+        with self._process(*arguments, stdin=subprocess.PIPE, cwd=cwd or self.home.parent) as process:
+            return fork_server.completed(process, stdin, WAIT_S)
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         """The JSON that one command prints; asserts its exit code."""
@@ -55,25 +55,21 @@ class Product:
     @contextmanager
     def start(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         """A command that goes on running; whatever is left of it at the end of the block is killed."""
-        with subprocess.Popen(
-            [SENTINEL, *arguments],
-            env=self.environment,
-            cwd=self.home.parent,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ) as process:
+        with self._process(*arguments, stdin=subprocess.DEVNULL, start_new_session=True) as process:
             try:
                 yield process
             finally:
                 process.kill()
 
+    def _process(self, *arguments: str, stdin: int, **options: Any) -> subprocess.Popen[str]:
+        start = subprocess.Popen if self.anew else fork_server.Process
+        given = {"env": self.environment, "cwd": self.home.parent, "stdin": stdin, "text": True, **options}
+        return start([SENTINEL, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **given)
+
     def copy(self, home: Path) -> Product:
         """The same stored data in a home of its own, with settings of its own, for tests that break or set things."""
         shutil.copytree(self.home, home, ignore=shutil.ignore_patterns("run"))
-        return Product(home, dict(self.settings))
+        return replace(self, home=home, settings=dict(self.settings))
 
     def afresh(self, home: Path) -> Product:
         """A copy that shares nothing with other tests but the stored data: no calls that wait, no conversations."""

@@ -20,7 +20,7 @@ import pytest
 from sentinel_rag.workspace.sample.company import WORKSPACE_RESOURCE
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.server import create_app
-from sentinel_rag.workspace.serving.identity import TokenIssuer
+from sentinel_rag.workspace.serving.authentication import TokenIssuer
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
 
 from waiting import WAIT_S
 
@@ -133,7 +134,7 @@ def test_a_database_that_another_program_holds_and_a_second_up_are_told(generate
     generated = generated.copy(tmp_path / "home")
     script = "import sys, duckdb; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     database = generated.home / "workspaces" / "default" / "workspace.duckdb"
-    with subprocess.Popen(
+    with fork_server.Process(
         [sys.executable, "-c", script, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout is not None

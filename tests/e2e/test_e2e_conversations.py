@@ -84,7 +84,8 @@ def test_the_history_shows_questions_and_the_beginning_of_answers(told: Told) ->
 def test_clear_shows_what_it_carries_on_with_source_and_time(told: Told) -> None:
     carried = told.second.partition("These facts are carried on, each as of its time")[2]
     assert re.search(
-        r"  - .* \(query_incidents, as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(\d\d:\d\d Europe/Berlin\)\)", carried
+        r"  - .* \(query_incidents, as of [\d-]{10} [\d:]{8} UTC \((?:[\d-]{10} )?\d\d:\d\d Europe/Berlin\)\)",
+        carried,
     )
     assert f"Incident {_second_incident(told.first)}" in carried
 

@@ -7,20 +7,16 @@ import os
 import pty
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from waiting import WAIT_S
-
-SENTINEL = Path(sys.executable).parent / "sentinel"
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +69,7 @@ def test_a_second_demo_reads_well_in_a_pipe_and_takes_no_place_of_what_was_read_
     assert "past incidents and the shipped playbooks" not in done.stdout  # it read none in
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
-    told = "the demo has denied this one"  # nothing of the attacker waits for the person whose home it is
+    told = "the demo has denied it in your name"  # nothing of the attacker waits for the person whose home it is
     beats = ("1. Who needs you?", "4. The AI obeys, and nothing happens", "5. One change, confirmed by a person")
     for words in ("> What happened in the last 7 days?", "403  Access denied", "audit_id=", "Try next:", told, *beats):
         assert words in done.stdout
@@ -110,20 +106,24 @@ def test_on_a_terminal_enter_leads_from_beat_to_beat_and_q_leaves(demo: Any) -> 
     product, _ = demo
     controller, terminal = pty.openpty()
     fcntl.ioctl(controller, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with subprocess.Popen(
+    with fork_server.Process(
         [SENTINEL, "demo"], env={**product.environment, "TERM": "xterm"}, cwd=product.home.parent,
         stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
     ) as process:  # fmt: skip
         os.close(terminal)
-        seen = read_until(controller, "Enter goes on, q leaves.")
-        assert "1. Who needs you?" in seen
-        assert "2. The story" not in seen
-        os.write(controller, b"\n")
-        seen = read_until(controller, "Enter goes on, q leaves.")
-        assert "2. The story of one incident" in seen
-        os.write(controller, b"q\n")
-        assert process.wait(WAIT_S) == 0
-    os.close(controller)
+        try:
+            seen = read_until(controller, "Enter goes on, q leaves.")
+            assert "1. Who needs you?" in seen
+            assert "2. The story" not in seen
+            os.write(controller, b"\n")
+            seen = read_until(controller, "Enter shows them, q leaves.")
+            _, title, below = seen.partition("2. The story of one incident")
+            assert title
+            assert below.count("\n") < 24  # more would push the title out of sight
+            os.write(controller, b"q\n")
+            assert process.wait(WAIT_S) == 0
+        finally:
+            os.close(controller)  # whatever was seen, nobody is waited for
 
 
 def read_until(controller: int, words: str) -> str:
@@ -135,11 +135,3 @@ def read_until(controller: int, words: str) -> str:
         assert ready, seen
         seen += os.read(controller, 65_536).decode(errors="replace")
     return seen
-
-
-@pytest.mark.requirement("OPS-1")
-def test_the_two_commands_are_make_targets() -> None:
-    makefile = (REPOSITORY / "Makefile").read_text()
-    assert "\ndemo: " in makefile
-    assert "\ntest: " in makefile
-    assert "exec make test" in (REPOSITORY / ".ci" / "run").read_text()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.surfaces.cli._examples import EXAMPLES
+from sentinel_rag.surfaces.cli._options import EXAMPLES
 
 SERVES = "sentinel up --web 8443"
 """Run as `up --web`, on a free port, for as long as the others are tried."""
@@ -68,6 +68,7 @@ def serving(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         '"how many open incidents?"\n{"q": "and closed?", "after": ["open incidents"]}\n'
     )
     (folder / "incidents.csv").write_text("TimeGenerated,IncidentNumber,Title\n2026-11-01T00:00:00Z,7001,Example\n")
+    (folder / "vip.csv").write_text("UserPrincipalName\nanna@woodgrove.example\n")
     (folder / "rules").mkdir()
     (folder / "rules" / "rule.kql").write_text("SigninLogs | where TimeGenerated > ago(1d) | take 5\n")
     policy = Path(__file__).resolve().parents[2] / "config" / "sentinel_config.yaml"
@@ -99,7 +100,7 @@ def test_each_example_runs(
         if line.startswith("sentinel users change"):  # `users add` asks at a terminal, and here is none
             made = product.run("users", "add", "ana", "--password-stdin", stdin="long-winter-evening\n")
             assert made.returncode == 0, made.stderr
-        typed = line.replace(ID, waiting[1 if " deny " in line else 0])
+        typed = line.replace(ID, waiting[1 if " deny " in line or " lift " in line else 0])
         code, said = run(typed, capsys, monkeypatch)
         expected, words = NEEDS.get(line, (0, ""))
         if code != expected or words not in said or "fault of Sentinel RAG" in said:

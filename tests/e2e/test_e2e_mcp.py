@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from waiting import WAIT_S
 
@@ -23,10 +25,10 @@ def test_a_client_starts_the_product_and_others_use_its_zones(generated: Any, tm
 
     def example(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(EXAMPLE), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_S)
+        return fork_server.run(command, env=environment, text=True, timeout=WAIT_S)
 
-    with subprocess.Popen(
-        [Path(sys.executable).parent / "sentinel", "mcp"],
+    with fork_server.Process(
+        [SENTINEL, "mcp"],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

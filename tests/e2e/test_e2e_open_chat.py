@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from waiting import WAIT_S
 
@@ -18,8 +18,8 @@ QUESTION = "how many incidents are open?"
 
 @contextmanager
 def open_chat(product: Any) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [Path(sys.executable).parent / "sentinel", "chat"],
+    with fork_server.Process(
+        [SENTINEL, "chat"],
         env=product.environment,
         cwd=product.home.parent,
         stdin=subprocess.PIPE,

@@ -7,12 +7,13 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from waiting import WAIT_S
 
@@ -34,8 +35,10 @@ def test_a_workspace_name_cannot_be_a_path(sentinel: Any, command: tuple[str, ..
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("arguments", ["ask", "chat", "workspace query", "status"])
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
+@pytest.mark.parametrize(
+    ("arguments", "closed"),
+    [("ask", "<&-"), ("chat", ">&-"), *((each, "<&- >&-") for each in ("ask", "chat", "workspace query", "status"))],
+)
 def test_closed_streams_are_no_fault(sample: Any, arguments: str, closed: str, tmp_path: Path) -> None:
     run_with_closed_streams(
         sample, arguments, closed, tmp_path, code=2 if arguments in ("ask", "workspace query") else 0
@@ -48,9 +51,8 @@ def test_closed_streams_are_no_fault_for_zones_that_a_question_starts(generated:
 
 
 def run_with_closed_streams(home: Any, arguments: str, closed: str, tmp_path: Path, *, code: int) -> None:
-    sentinel = Path(sys.executable).parent / "sentinel"
     done = subprocess.run(
-        ["/bin/sh", "-c", f"'{sentinel}' {arguments} {closed}"],
+        ["/bin/sh", "-c", f"'{SENTINEL}' {arguments} {closed}"],
         env=home.environment,
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
@@ -64,31 +66,25 @@ def run_with_closed_streams(home: Any, arguments: str, closed: str, tmp_path: Pa
 def test_a_full_disk_is_told(sample: Any) -> None:
     with open("/dev/full", "w") as full:
         for arguments in (("ask", "list open incidents"), ("status", "--json")):
-            done = subprocess.run(
-                [*sample_command(), *arguments],
+            with fork_server.Process(
+                [SENTINEL, *arguments],
                 env=sample.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=full,
                 stderr=subprocess.PIPE,
                 text=True,
-                timeout=WAIT_S,
-            )
+            ) as process:
+                done = fork_server.completed(process, None, WAIT_S)
             assert done.returncode in (1, 120)  # 120: Python itself could not flush at exit
             assert "Traceback" not in done.stderr
             assert "fault of Sentinel RAG" not in done.stderr
             assert "No space left" in done.stderr or "no space left" in done.stderr
 
 
-def sample_command() -> list[str]:
-    import sys
-
-    return [str(Path(sys.executable).parent / "sentinel")]
-
-
 def test_bytes_that_are_no_text_are_told(sentinel: Any) -> None:
     for arguments, stdin in ((["ask", b"caf\xe9 incidents"], b""), (["ask"], b"caf\xe9 incidents")):
         done = subprocess.run(
-            [*sample_command(), *arguments],
+            [SENTINEL, *arguments],
             input=stdin,
             env=sentinel.environment,
             capture_output=True,
@@ -101,7 +97,7 @@ def test_bytes_that_are_no_text_are_told(sentinel: Any) -> None:
 @pytest.mark.parametrize(("errors", "code"), [("surrogateescape", 0), ("strict", 2)])
 def test_bytes_that_are_no_text_are_told_in_a_piped_conversation(sample: Any, errors: str, code: int) -> None:
     done = subprocess.run(
-        [*sample_command(), "chat"],
+        [SENTINEL, "chat"],
         input=b"caf\xe9 incidents\n",
         env={**sample.environment, "PYTHONIOENCODING": f"utf-8:{errors}"},
         capture_output=True,
@@ -119,7 +115,7 @@ def test_a_question_that_is_too_long_does_not_end_the_conversation(sample: Any) 
 
 
 def test_a_reader_that_leaves_early_is_no_failure(sample: Any) -> None:
-    line = f"'{sample_command()[0]}' ask 'list the incidents, newest first'"
+    line = f"'{SENTINEL}' ask 'list the incidents, newest first'"
     done = subprocess.run(
         ["/bin/bash", "-c", f"{line} | true; echo ${{PIPESTATUS[0]}}"],
         env=sample.environment,
@@ -166,8 +162,8 @@ def test_the_doctor_does_not_ask_for_a_workspace_behind_a_foreign_interceptor(se
 
 def test_ctrl_c_ends_the_question_and_not_the_conversation(sample: Any) -> None:
     controller, terminal = pty.openpty()
-    with subprocess.Popen(
-        [*sample_command(), "chat"],
+    with fork_server.Process(
+        [SENTINEL, "chat"],
         env={**sample.environment, "TERM": "xterm"},
         stdin=terminal,
         stdout=terminal,

@@ -13,19 +13,19 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pyte
 import pytest
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from waiting import WAIT_S
 
-SENTINEL = Path(sys.executable).parent / "sentinel"
 ROWS = 120
 LIST = "list the incidents still open, newest first"
 
@@ -64,7 +64,9 @@ class Terminal:
 
     def until(self, seen: Callable[[list[str]], bool]) -> list[str]:
         """The lines of the screen once `seen` is true of them."""
+        deadline = time.monotonic() + WAIT_S  # for a screen that never rests
         while not seen(self.lines):
+            assert time.monotonic() < deadline, "\n".join(self.lines)
             assert select.select([self._controller], [], [], WAIT_S)[0], "\n".join(self.lines)
             try:
                 self._stream.feed(os.read(self._controller, 4096))
@@ -109,7 +111,7 @@ def terminal(product: Any, *arguments: str, width: int = 100, **settings: str) -
     environment = {name: value for name, value in environment.items() if value}
     for size in ("COLUMNS", "LINES"):  # a runner's own would stand for the window's
         environment.pop(size, None)
-    with subprocess.Popen(
+    with fork_server.Process(
         [SENTINEL, *arguments],
         env=environment,
         cwd=product.home.parent,

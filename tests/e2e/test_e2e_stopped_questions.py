@@ -9,13 +9,14 @@ import re
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from sentinel_rag_testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, calls_reply, stream_reply
 from sentinel_rag_testing.scripted_model.replies import Hang, chunk
@@ -76,9 +77,9 @@ class Terminal:
 @contextmanager
 def chat(product: Any) -> Iterator[Terminal]:
     controller, terminal = pty.openpty()
-    command = [Path(sys.executable).parent / "sentinel", "chat"]
+    command = [SENTINEL, "chat"]
     environment = {**product.environment, "TERM": "xterm", "COLUMNS": "100", "LINES": "24"}
-    with subprocess.Popen(
+    with fork_server.Process(
         command, env=environment, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
     ) as process:
         os.close(terminal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -17,6 +18,43 @@ def test_a_conversation_in_a_pipe_remembers_what_was_said(sample: Any) -> None:
     assert "There is no command '/nonsense'" in done.stdout
     assert "/clear" in done.stdout
     assert "\x1b" not in done.stdout
+
+
+def test_a_conversation_is_named_judged_counted_and_asked_again(sample: Any) -> None:
+    lines = (
+        "/again", "/thumb up", "/cost", "/rename x", "list open incidents", "/thumb sideways", "/thumb down no hosts",
+        "/rename Night shift, phishing", "/again", "/cost", "/again 9", "/thumb none", "/history",
+    )  # fmt: skip
+    done = sample.run("chat", stdin="\n".join(lines) + "\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("There is no such question") == 2
+    assert "no answer yet that could be judged" in done.stdout
+    assert "Nothing was answered yet" in done.stdout
+    assert "Nothing of this conversation is kept yet" in done.stdout
+    assert "Say /thumb up, /thumb down" in done.stdout
+    assert done.stdout.count("It is kept with the answer.") == 1
+    assert "It is taken back." in done.stdout
+    assert len(re.findall(r"\d\. .* UTC  list open incidents", done.stdout)) == 2
+    [cost] = re.findall(r"this conversation +│ (\d+) +│ (\d+) ", done.stdout)
+    assert cost == ("2", "0")
+    assert sample.json("chat", "--list")[0]["title"] == "Night shift, phishing"
+    usage = sample.json("usage", "--by", "question")
+    judged = [each for each in usage["by"] if each["not_helped"]]
+    assert [each["question"] for each in judged] == ["list open incidents"]
+
+
+def test_texts_from_attackers_are_listed_with_their_place_and_record(sample: Any) -> None:
+    told = sample.json("texts")
+    assert told["alerts_read"] == told["alerts_total"] > 20
+    [ordered] = [each for each in told["texts"] if "it gives orders to an assistant" in each["why"]]
+    assert (ordered["place"], ordered["incident"] is not None) == ("alert description", True)
+    [first, *_] = sample.run("audit", "show", ordered["audit_id"], "--json").stdout.splitlines()
+    assert json.loads(first)["record"]["tool"] == "query_alerts"
+    in_chat = sample.run("chat", stdin="/texts\n").stdout
+    assert f"alert {ordered['alert']} ({ordered['alert_id']})" in in_chat
+    shown = sample.run("texts", "--days", "1").stdout
+    assert "\x1b" not in shown + in_chat
+    assert "alerts of 1 day was looked at" in shown
 
 
 @pytest.mark.requirement("CHAT-6")

@@ -7,7 +7,9 @@ import json
 import os
 import re
 import signal
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,18 @@ from waiting import WAIT_S
 
 PROC = Path("/proc")
 needs_proc = pytest.mark.skipif(not PROC.is_dir(), reason="this platform has no /proc to look into")
+
+
+SEARCH_KEY = "search-key-canary-0123456789"
+SECRETS = {"SENTINEL_SEARCH_PROVIDER": "brave", "SENTINEL_SEARCH_API_KEY": SEARCH_KEY, "AZURE_CLIENT_SECRET": "canary"}
+
+
+@pytest.fixture(scope="module")
+def sample(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The product over the sample estate with processes that are no forks, for what they hold and let others see."""
+    own = replace(generated.copy(tmp_path_factory.mktemp("running") / "home"), settings=SECRETS, anew=True)
+    with own.up():
+        yield own
 
 
 def post(url: str, path: str, body: object, headers: dict[str, str]) -> tuple[int, Any]:
@@ -63,6 +77,16 @@ def test_the_agents_process_has_no_way_to_the_data(sample: Any) -> None:
     assert "duckdb" not in loaded
 
 
+@needs_proc
+@pytest.mark.requirement("APPR-1")
+def test_the_agents_process_has_no_key_that_could_decide(sample: Any) -> None:
+    zones = json.loads((sample.home / "run" / "zones.json").read_text())
+    agent = next(zone for zone in zones["zones"] if zone["name"] == "agent")
+    held = (PROC / str(agent["pid"]) / "environ").read_bytes()
+    assert zones["keys"]["agent"].encode() in held
+    assert zones["keys"]["approver"].encode() not in held
+
+
 def test_the_agents_key_opens_nothing_but_the_interceptor(sample: Any) -> None:
     status = sample.json("status")
     key = sample.environment["SENTINEL_API_KEY"]
@@ -79,19 +103,16 @@ def test_the_agents_key_opens_nothing_but_the_interceptor(sample: Any) -> None:
 
 
 @needs_proc
-def test_the_executors_of_files_and_web_hold_nothing_of_the_others(tmp_path: Path, generated: Any) -> None:
-    key = "search-key-canary-0123456789"
-    settings = {"SENTINEL_SEARCH_PROVIDER": "brave", "SENTINEL_SEARCH_API_KEY": key, "AZURE_CLIENT_SECRET": "canary"}
-    with type(generated)(generated.copy(tmp_path / "home").home, settings).up() as status:
-        for name, executor in status["executors"].items():
-            process = PROC / str(executor["pid"])
-            names = {entry.split("=", 1)[0] for entry in (process / "environ").read_text().split("\0") if entry}
-            assert names <= {"LANG", "LC_ALL", "LC_CTYPE", "TZDIR"}, name
-            assert key not in (process / "cmdline").read_text()
-            if name != "sentinel":
-                loaded = (process / "maps").read_text()
-                assert "duckdb" not in loaded
-                assert "pydantic" not in loaded  # the protocol's library waits for the first request
+def test_the_executors_of_files_and_web_hold_nothing_of_the_others(sample: Any) -> None:
+    for name, executor in sample.json("status")["executors"].items():
+        process = PROC / str(executor["pid"])
+        names = {entry.split("=", 1)[0] for entry in (process / "environ").read_text().split("\0") if entry}
+        assert names <= {"LANG", "LC_ALL", "LC_CTYPE", "TZDIR"}, name
+        assert SEARCH_KEY not in (process / "cmdline").read_text()
+        if name != "sentinel":
+            loaded = (process / "maps").read_text()
+            assert "duckdb" not in loaded
+            assert "pydantic" not in loaded  # the protocol's library waits for the first request
 
 
 @pytest.mark.requirement("GATE-1")

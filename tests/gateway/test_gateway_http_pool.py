@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 import anyio
 import pytest
 
-from sentinel_rag.gateway.upstream.http_connection import FRAME_BYTES, ConnectionFailed
-from sentinel_rag.gateway.upstream.http_exchange import HttpExchange
-from sentinel_rag.gateway.upstream.http_pool import ConnectionNotMade, ConnectionPool
+from sentinel_rag.gateway.upstream.http_exchange import (
+    FRAME_BYTES,
+    ConnectionFailed,
+    ConnectionNotMade,
+    ConnectionPool,
+    HttpExchange,
+)
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio

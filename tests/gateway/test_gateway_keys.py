@@ -18,7 +18,7 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.model import Rate
-from sentinel_rag.gateway.store import KeyState, KeyStore, Principal, Refused, Scope, open_state
+from sentinel_rag.gateway.store import KeyState, KeyStore, Principal, RefusedKey, Scope, open_state
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import running_gateway
 
@@ -105,11 +105,11 @@ def test_a_key_ends_at_its_moment(keys: KeyStore, calendar: Calendar) -> None:
     calendar.now = START + timedelta(days=1) - timedelta(milliseconds=1)
     assert keys.verify(text) is not None
     calendar.now = START + timedelta(days=1)
-    assert keys.check(text) == Refused(KeyState.EXPIRED, info.key_id)
+    assert keys.check(text) == RefusedKey(KeyState.EXPIRED, info.key_id)
     assert keys.rotate(info.key_id) is None
     assert [each.state(calendar.now) for each in keys.list()] == ["expired"]
     assert keys.revoke(info.key_id)
-    assert keys.check(text) == Refused(KeyState.REVOKED, info.key_id)
+    assert keys.check(text) == RefusedKey(KeyState.REVOKED, info.key_id)
 
 
 @pytest.mark.requirement("GATE-7")
@@ -119,7 +119,7 @@ def test_rotation_keeps_the_id_and_ends_the_old_text_at_once(keys: KeyStore) -> 
     assert rotated is not None
     new, after = rotated
     assert new != old
-    assert keys.check(old) == Refused(KeyState.SUPERSEDED, info.key_id)
+    assert keys.check(old) == RefusedKey(KeyState.SUPERSEDED, info.key_id)
     assert keys.verify(new) == info.principal() == after.principal()
     assert after.rotated_at is not None
 
@@ -129,13 +129,13 @@ def test_within_an_overlap_both_texts_work_and_never_three(keys: KeyStore, calen
     second = _text(keys.rotate(info.key_id, overlap=timedelta(minutes=30)))
     assert keys.verify(first) == keys.verify(second) == info.principal()
     third = _text(keys.rotate(info.key_id, overlap=timedelta(minutes=30)))
-    assert keys.check(first) == Refused(KeyState.WRONG_SECRET, info.key_id)
+    assert keys.check(first) == RefusedKey(KeyState.WRONG_SECRET, info.key_id)
     assert keys.verify(second) == keys.verify(third) == info.principal()
     calendar.now = START + timedelta(minutes=30)
-    assert keys.check(second) == Refused(KeyState.SUPERSEDED, info.key_id)
+    assert keys.check(second) == RefusedKey(KeyState.SUPERSEDED, info.key_id)
     assert keys.verify(third) == info.principal()
     keys.revoke(info.key_id)
-    assert keys.check(third) == Refused(KeyState.REVOKED, info.key_id)
+    assert keys.check(third) == RefusedKey(KeyState.REVOKED, info.key_id)
     assert keys.rotate(info.key_id) is None
 
 
@@ -157,7 +157,7 @@ def test_every_change_of_another_process_counts_at_once(tmp_path: Path) -> None:
         assert serving.revoke(info.key_id)
         assert not administration.revoke(info.key_id)
         assert administration.rotate(info.key_id) is None
-        assert administration.check(new) == Refused(KeyState.REVOKED, info.key_id)
+        assert administration.check(new) == RefusedKey(KeyState.REVOKED, info.key_id)
         assert not administration.revoke("none-such")
         assert administration.rotate("none-such") is None
 
@@ -220,13 +220,13 @@ def test_keys_of_the_first_release_stay_valid(tmp_path: Path) -> None:
             for each in issued:
                 found = keys.check(each["key"])
                 if each["revoked"]:
-                    assert isinstance(found, Refused)
+                    assert isinstance(found, RefusedKey)
                     assert found.state is KeyState.REVOKED
                 else:
                     assert isinstance(found, Principal)
                     assert (found.name, sorted(found.scopes)) == (each["name"], each["scopes"])
                     assert (found.clearance, found.rate, found.for_key) == (Sensitivity.LOW, None, None)
-                assert isinstance(keys.check(each["key"][:-1] + "x"), Refused)
+                assert isinstance(keys.check(each["key"][:-1] + "x"), RefusedKey)
             assert len(keys.list()) == len(issued)
     with closing(KeyStore(path)) as keys:
         live = next(each for each in issued if not each["revoked"])

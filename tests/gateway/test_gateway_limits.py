@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.gate.running import InFlight
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.policy.model import Rate
@@ -40,7 +40,7 @@ tools:
 
 
 @contextmanager
-def limited(folder: Path, limits: Limits) -> Iterator[RunningGateway]:
+def limited(folder: Path, limits: GatewayLimits) -> Iterator[RunningGateway]:
     with (
         FakeToolServer().running() as executor,
         running_gateway(parse_policy(POLICY), folder, executor, limits=limits) as gateway,
@@ -69,7 +69,7 @@ def head(gateway: RunningGateway, *lines: str) -> bytes:
 
 @pytest.mark.requirement("GATE-7")
 def test_a_key_over_its_rate_is_429_with_the_seconds_to_wait(tmp_path: Path) -> None:
-    with limited(tmp_path, Limits(key_rate=Rate(3, 600.0))) as gateway:
+    with limited(tmp_path, GatewayLimits(key_rate=Rate(3, 600.0))) as gateway:
         fast = gateway.state.keys.create([Scope.EXECUTE], name="fast", rate=Rate(50, 600.0))[0]
         assert [gateway.call("list_tables", {}).status for _ in range(3)] == [200, 200, 200]
         before = len(gateway.executor.calls)
@@ -86,7 +86,7 @@ def test_a_key_over_its_rate_is_429_with_the_seconds_to_wait(tmp_path: Path) -> 
 
 
 def test_bodies_that_are_none_count_too(tmp_path: Path) -> None:
-    with limited(tmp_path, Limits(key_rate=Rate(3, 600.0))) as gateway:
+    with limited(tmp_path, GatewayLimits(key_rate=Rate(3, 600.0))) as gateway:
         statuses = [gateway.request("POST", "/v1/proxy-execute", key=gateway.key, body=b"{").status for _ in range(5)]
         assert statuses == [422, 422, 422, 429, 429]
 
@@ -96,7 +96,7 @@ def test_bodies_that_are_none_count_too(tmp_path: Path) -> None:
 def test_no_call_that_leaves_a_record_escapes_the_rate_of_its_key(tmp_path: Path, way: str) -> None:
     """Else an agent could fill the journal with refusals, 16 KB of arguments each, as fast as it sends them."""
     tool, session_id = ("query_incidents" if way == "tool over its rate" else "list_tables"), "mine"
-    with limited(tmp_path, Limits(key_rate=Rate(6, 600.0))) as gateway:
+    with limited(tmp_path, GatewayLimits(key_rate=Rate(6, 600.0))) as gateway:
         gateway.executor.on("query_incidents", Answers({}))
         if way == "another's session":
             other = gateway.state.keys.create([Scope.EXECUTE])[0]
@@ -117,7 +117,7 @@ def test_no_call_that_leaves_a_record_escapes_the_rate_of_its_key(tmp_path: Path
 
 @pytest.mark.requirement("GATE-7")
 def test_a_tool_over_its_rate_is_429_for_that_key_and_that_tool(tmp_path: Path) -> None:
-    with limited(tmp_path, Limits()) as gateway:
+    with limited(tmp_path, GatewayLimits()) as gateway:
         gateway.executor.on("query_incidents", Answers({}))
         assert [gateway.call("query_incidents", {}).status for _ in range(2)] == [200, 200]
         refused = gateway.call("query_incidents", {})
@@ -136,7 +136,7 @@ def test_calls_in_flight_are_bounded_in_all_and_for_a_key(
     tmp_path: Path, in_all: int, per_key: int, same_key: bool
 ) -> None:
     release = threading.Event()
-    limits = Limits(calls_in_flight=in_all, calls_in_flight_per_key=per_key)
+    limits = GatewayLimits(calls_in_flight=in_all, calls_in_flight_per_key=per_key)
     with limited(tmp_path, limits) as gateway, ThreadPoolExecutor(4) as pool:
         keys = [gateway.state.keys.create([Scope.EXECUTE])[0] for _ in range(3)]
         gateway.executor.on("list_tables", Waits(release), Waits(release), Answers({}))
@@ -163,7 +163,7 @@ def test_calls_in_flight_are_bounded_in_all_and_for_a_key(
 
 @pytest.mark.requirement("GATE-7")
 def test_sessions_of_a_key_are_bounded_and_an_agent_takes_no_room_from_its_person(tmp_path: Path) -> None:
-    with limited(tmp_path, Limits(sessions_per_key=3)) as gateway:
+    with limited(tmp_path, GatewayLimits(sessions_per_key=3)) as gateway:
         assert [gateway.call("list_tables", {}, session_id=f"s{number}").status for number in range(3)] == [200] * 3
         refused = gateway.call("list_tables", {}, session_id="s3")
         assert (refused.status, refused.body["reason"]) == (429, "rate_limited")
@@ -180,7 +180,7 @@ def test_sessions_of_a_key_are_bounded_and_an_agent_takes_no_room_from_its_perso
 
 
 def test_places_are_given_back_and_leave_nothing_behind() -> None:
-    places = InFlight(Limits(calls_in_flight=2, calls_in_flight_per_key=1))
+    places = InFlight(GatewayLimits(calls_in_flight=2, calls_in_flight_per_key=1))
     for number in range(1_000):
         key_id = f"key-{number}"
         assert places.refusal(key_id) is None
@@ -193,7 +193,7 @@ def test_places_are_given_back_and_leave_nothing_behind() -> None:
 
 
 def test_a_body_over_the_bound_is_413_declared_or_in_chunks_and_no_more_of_it_is_read(tmp_path: Path) -> None:
-    with limited(tmp_path, Limits(body_bytes=10_000)) as gateway:
+    with limited(tmp_path, GatewayLimits(body_bytes=10_000)) as gateway:
         large = b'{"session_id":"s","tool_name":"list_tables","args":{"a":"' + b"a" * 200_000 + b'"}}'
         declared = head(gateway, "Content-Type: application/json", "Content-Length: 9000000000")
         chunked = head(gateway, "Content-Type: application/json", "Transfer-Encoding: chunked")
@@ -210,7 +210,7 @@ def test_a_body_over_the_bound_is_413_declared_or_in_chunks_and_no_more_of_it_is
 
 
 def test_a_slow_body_is_408_and_another_media_type_415_on_record(tmp_path: Path) -> None:
-    with limited(tmp_path, Limits(body_seconds=0.1)) as gateway:
+    with limited(tmp_path, GatewayLimits(body_seconds=0.1)) as gateway:
         status, body = raw(gateway, head(gateway, "Content-Type: application/json", "Content-Length: 100"), b"{")
         assert (status, body["reason"]) == (408, "malformed_body")
         assert (gateway.last_record()["http_status"], gateway.last_record()["audit_id"]) == (408, body["audit_id"])
@@ -222,7 +222,7 @@ def test_a_slow_body_is_408_and_another_media_type_415_on_record(tmp_path: Path)
 
 
 def test_a_connection_that_ends_within_a_body_is_on_record_and_harms_nobody(tmp_path: Path) -> None:
-    with limited(tmp_path, Limits()) as gateway:
+    with limited(tmp_path, GatewayLimits()) as gateway:
         address = urlsplit(gateway.url)
         with socket.create_connection((address.hostname, address.port)) as connection:
             connection.sendall(head(gateway, "Content-Type: application/json", "Content-Length: 100") + b"{")
@@ -236,7 +236,7 @@ def test_a_connection_that_ends_within_a_body_is_on_record_and_harms_nobody(tmp_
 
 def test_a_tool_over_its_deadline_is_504(tmp_path: Path) -> None:
     release = threading.Event()
-    with limited(tmp_path, Limits()) as gateway:
+    with limited(tmp_path, GatewayLimits()) as gateway:
         gateway.executor.on("query_alerts", Waits(release))
         answer = gateway.call("query_alerts", {})
         release.set()
@@ -246,7 +246,7 @@ def test_a_tool_over_its_deadline_is_504(tmp_path: Path) -> None:
 def test_a_flood_of_refusals_is_counted_and_not_written_one_by_one(tmp_path: Path) -> None:
     import http.client
 
-    with limited(tmp_path, Limits()) as gateway:
+    with limited(tmp_path, GatewayLimits()) as gateway:
         address = urlsplit(gateway.url)
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=WAIT_S)
         without_record = 0

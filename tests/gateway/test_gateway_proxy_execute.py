@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag_testing.fake_tool_server import Answers, AnswersText, Fails, FakeToolServer, Sends, Waits
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -172,7 +172,7 @@ tools:
 def test_calls_in_flight_are_bounded(executor: FakeToolServer, shipped_policy: Policy, tmp_path: Path) -> None:
     release = threading.Event()
     executor.on("list_tables", Waits(release))
-    limits = Limits(calls_in_flight=2)
+    limits = GatewayLimits(calls_in_flight=2)
     with running_gateway(shipped_policy, tmp_path, executor, limits=limits) as gateway, ThreadPoolExecutor(2) as pool:
         running = [pool.submit(gateway.call, "list_tables", {}) for _ in range(2)]
         for _ in running:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentinel_rag.gateway.limits import ENTRIES, MAX_METERS, RateLimiter
 from sentinel_rag.gateway.policy.model import Rate
-from sentinel_rag.gateway.rates import ENTRIES, MAX_METERS, RateLimiter
 
 
 class Clock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel_rag.gateway.refusals import RecordBudget
+from sentinel_rag.gateway.responses import RecordBudget
 
 
 @given(st.lists(st.floats(0, 5), max_size=200))

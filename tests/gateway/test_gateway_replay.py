@@ -9,9 +9,9 @@ import pytest
 from sentinel_rag.contracts.decisions import Allow, Deny
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.gateway.flow import judge
-from sentinel_rag.gateway.flow.record import facts_of
+from sentinel_rag.gateway.flow.judging import facts_of
 from sentinel_rag.gateway.policy import Policy
-from sentinel_rag.gateway.policy.deciding import UNKNOWN_TOOL
+from sentinel_rag.gateway.policy.model import UNKNOWN_TOOL
 from sentinel_rag_testing.running_gateway import RunningGateway
 
 TOOLS = ("query_incidents", "query_sentinel_alerts", "run_kql_query", "list_tables", "file_write", "no such tool")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentinel_rag.gateway.store import KeyState, KeyStore, Principal, Refused, RunKeys, Scope, run_principal
+from sentinel_rag.gateway.store import KeyState, KeyStore, Principal, RefusedKey, RunKeys, Scope, run_principal
 
 
 def test_handed_over_and_stored_keys_are_both_known(tmp_path: Path) -> None:
@@ -18,9 +18,9 @@ def test_handed_over_and_stored_keys_are_both_known(tmp_path: Path) -> None:
     assert (kept.key_id, kept.scopes) == (info.key_id, {Scope.AUDIT})
     for wrong in (None, "", "chosen", "chosen by the user ", "Chosen by the user", key[:-1]):
         assert ring.verify(wrong) is None
-    assert ring.check("chosen") == Refused(KeyState.UNKNOWN)
+    assert ring.check("chosen") == RefusedKey(KeyState.UNKNOWN)
     stored.revoke(info.key_id)
-    assert ring.check(key) == Refused(KeyState.REVOKED, info.key_id)
+    assert ring.check(key) == RefusedKey(KeyState.REVOKED, info.key_id)
     stored.close()
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from sentinel_rag.gateway.catalogue import cut_down, difference
 from sentinel_rag.gateway.policy import ToolPolicy, parse_policy
-from sentinel_rag.gateway.schema_fit import cut_down, difference
 
 POLICY = """
 tools:

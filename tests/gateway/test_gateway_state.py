@@ -92,9 +92,10 @@ def test_the_journal_is_read_in_pages_over_http(gateway: RunningGateway) -> None
     assert [record["record"]["seq"] for record in everything["records"]] == list(range(1, last + 1))
     assert everything["next_after"] == last > 10
     page = gateway.request("GET", "/v1/audit?after=3&limit=2", key=gateway.auditor).body
-    assert page == {"records": everything["records"][3:5], "next_after": 5}
+    assert (page["records"], page["next_after"]) == (everything["records"][3:5], 5)
+    assert set(page["names"].values()) <= {"approver", "caller"}
     end = gateway.request("GET", f"/v1/audit?after={last}", key=gateway.auditor).body
-    assert end == {"records": [], "next_after": last}
+    assert end == {"records": [], "next_after": last, "names": {}}
     intent = next(record for record in everything["records"] if record["record"]["kind"] == "intent")
     assert intent["outcome"] == "success"
     found = gateway.request("GET", f"/v1/audit/{intent['record']['audit_id']}", key=gateway.auditor).body

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from sentinel_rag.gateway.upstream import Returned, Unanswered
-from sentinel_rag.gateway.upstream.credentials import Credentials
+from sentinel_rag.gateway.upstream.port import ServerCredentials
 from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT, reply_of
 
 
@@ -81,7 +81,7 @@ def test_a_server_cannot_write_under_the_gateways_key() -> None:
 def test_a_credential_is_taken_out_wherever_it_stands() -> None:
     secret = 'pass"word\\é-1'
     found = {"a": [f"x{secret}y"], secret: {"b": secret}, "short": "abc", "n": 5, "none": None}
-    reply = Credentials([secret, "abc"]).hidden_in(Returned(msgspec.json.encode(found), found))
+    reply = ServerCredentials([secret, "abc"]).hidden_in(Returned(msgspec.json.encode(found), found))
     assert isinstance(reply, Returned)
     assert reply.value == {
         "a": ["x[credential]y"],
@@ -92,4 +92,4 @@ def test_a_credential_is_taken_out_wherever_it_stands() -> None:
     }
     assert msgspec.json.decode(reply.encoded) == reply.value
     untouched = Returned(b"{}", {})
-    assert Credentials([secret]).hidden_in(untouched) is untouched
+    assert ServerCredentials([secret]).hidden_in(untouched) is untouched

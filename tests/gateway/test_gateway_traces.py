@@ -18,13 +18,12 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import Policy, parse_policy
-from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream, Returned
+from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream, Returned, UpstreamCall
 from sentinel_rag.telemetry import start_span
 from sentinel_rag.telemetry.exporter import Collector, SpanExporter
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource
-from sentinel_rag.telemetry.requests import TracedRequests
-from sentinel_rag.telemetry.sampling import Sampler
-from sentinel_rag.telemetry.spans import Tracer, set_tracer
+from sentinel_rag.telemetry.process import TracedRequests
+from sentinel_rag.telemetry.spans import Sampler, Tracer, set_tracer
 from sentinel_rag_testing.fake_tool_server import SESSIONS, STATELESS, Answers, Fails, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
@@ -157,7 +156,13 @@ def test_a_server_over_pipes_is_told_too(tmp_path: Path) -> None:
         try:
             with start_span("agent.invoke"):
                 reply = await upstream.call(
-                    "fine", CanonicalArguments.of({"text": "x"}), principal="k", session_id="s", timeout_s=WAIT_S
+                    UpstreamCall(
+                        tool="fine",
+                        arguments=CanonicalArguments.of({"text": "x"}),
+                        principal="k",
+                        session_id="s",
+                        timeout_s=WAIT_S,
+                    )
                 )
             assert isinstance(reply, Returned)
         finally:

@@ -28,6 +28,7 @@ from sentinel_rag.gateway.upstream import (
     ToolFailed,
     Unanswered,
     Upstream,
+    UpstreamCall,
     UpstreamReply,
 )
 from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol
@@ -141,7 +142,9 @@ def wanted_of(served: Served) -> dict[str, Any]:
 
 async def run(upstream: Upstream, tool: str, arguments: dict[str, Any] | None = None) -> UpstreamReply:
     canonical = CanonicalArguments.of(arguments or {})
-    return await upstream.call(tool, canonical, principal="key", session_id="one", timeout_s=WAIT_S)
+    return await upstream.call(
+        UpstreamCall(tool=tool, arguments=canonical, principal="key", session_id="one", timeout_s=WAIT_S)
+    )
 
 
 @pytest.mark.anyio

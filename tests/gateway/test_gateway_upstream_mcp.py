@@ -16,7 +16,7 @@ import pytest
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.gateway.arguments import CanonicalArguments
-from sentinel_rag.gateway.upstream import McpHttpUpstream, Returned, ToolFailed, Unanswered
+from sentinel_rag.gateway.upstream import McpHttpUpstream, Returned, ToolFailed, Unanswered, UpstreamCall
 from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol
 from sentinel_rag_testing.fake_tool_server import SESSIONS, STATELESS, Answers, FakeToolServer, Sends
 from sentinel_rag_testing.loopback import serve
@@ -60,7 +60,9 @@ async def test_our_client_speaks_to_the_official_server(official_url: str, era: 
 
     async def call(tool: str, **arguments: Any) -> Any:
         canonical = CanonicalArguments.of(arguments)
-        return await upstream.call(tool, canonical, principal="key", session_id="one", timeout_s=WAIT_S)
+        return await upstream.call(
+            UpstreamCall(tool=tool, arguments=canonical, principal="key", session_id="one", timeout_s=WAIT_S)
+        )
 
     try:
         tools = {tool.name: tool for tool in await upstream.list_tools(timeout_s=WAIT_S)}
@@ -111,7 +113,13 @@ async def test_the_era_is_asked_once_and_the_newer_one_taken(
         upstream = McpHttpUpstream(executor.url, token="t")
         for _ in range(2):
             reply = await upstream.call(
-                "list_tables", CanonicalArguments.of({}), principal="key", session_id="s", timeout_s=WAIT_S
+                UpstreamCall(
+                    tool="list_tables",
+                    arguments=CanonicalArguments.of({}),
+                    principal="key",
+                    session_id="s",
+                    timeout_s=WAIT_S,
+                )
             )
             assert isinstance(reply, Returned)
         assert {call.headers["mcp-protocol-version"] for call in executor.calls} == {expected}
@@ -135,7 +143,13 @@ async def test_a_question_back_in_the_middle_of_a_call_is_not_a_success() -> Non
         executor.on("list_tables", *(Sends(body % number) for number in (1, 2, 3)))
         upstream = McpHttpUpstream(executor.url, era=UpstreamProtocol.STATELESS)
         reply = await upstream.call(
-            "list_tables", CanonicalArguments.of({}), principal="key", session_id="s", timeout_s=WAIT_S
+            UpstreamCall(
+                tool="list_tables",
+                arguments=CanonicalArguments.of({}),
+                principal="key",
+                session_id="s",
+                timeout_s=WAIT_S,
+            )
         )
         assert isinstance(reply, Unanswered)
         assert "asks for input" in reply.error.message

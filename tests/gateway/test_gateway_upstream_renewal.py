@@ -12,7 +12,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import load_policy
-from sentinel_rag.gateway.upstream import Returned, Unanswered, Upstream, UpstreamReply
+from sentinel_rag.gateway.upstream import Returned, Unanswered, Upstream, UpstreamCall, UpstreamReply
 from sentinel_rag.settings import load_settings
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from waiting import WAIT_S
@@ -44,7 +44,9 @@ def tickets(folder: Path, server: FakeToolServer, environment: Mapping[str, str]
 
 async def asked(upstream: Upstream) -> UpstreamReply:
     arguments = CanonicalArguments.of({"text": "x"})
-    return await upstream.call("search_tickets", arguments, principal="key", session_id="one", timeout_s=WAIT_S)
+    return await upstream.call(
+        UpstreamCall(tool="search_tickets", arguments=arguments, principal="key", session_id="one", timeout_s=WAIT_S)
+    )
 
 
 @pytest.mark.parametrize("place", [".env", "file"])

@@ -17,13 +17,12 @@ from gateway_estate import ESTATE_TOOLS, POLICY
 from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway.outcomes import Completed, Denied, NotCompleted, Outcome
+from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted, Outcome
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.responses import away_response, outcome_response
 from sentinel_rag.integrations.gateway import Blocked, GatewayCall, GatewayConnection, NotRun, Ran
 from sentinel_rag.integrations.gateway.answers import HttpReply, NoReply
-from sentinel_rag.integrations.gateway.calls import Pause, Send, WaitLimits, calling
-from sentinel_rag.integrations.gateway.conversations import Conversations
+from sentinel_rag.integrations.gateway.calls import GatewayConversations, Pause, Send, WaitLimits, calling
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
@@ -151,7 +150,7 @@ def test_the_gateway_runs_a_call_only_if_its_tool_has_the_effect(
 
 
 THROTTLED = QueryError(code=QueryErrorCode.THROTTLED, message="Too often.", retry_after_s=7)
-ASKED = Denied(Deny(Reason.APPROVAL_REQUIRED, BOTTOM, "r"), "a", approval_id="p-1")
+ASKED = DeniedCall(Deny(Reason.APPROVAL_REQUIRED, BOTTOM, "r"), "a", approval_id="p-1")
 
 
 def reply(outcome: Outcome) -> HttpReply:
@@ -177,7 +176,7 @@ NOT_NOW: dict[str, HttpReply | NoReply] = {
 def test_a_gateway_without_room_is_a_pause_for_who_waits_for_a_person(name: str, effect: str) -> None:
     """The rate of the tool that is looked after must not end the wait for its approval."""
     call = GatewayCall("disable_account", {}, effect, session_id="s", approval_wait_s=60)
-    exchange = calling(call, Conversations(), WaitLimits(repeats=0), set())
+    exchange = calling(call, GatewayConversations(), WaitLimits(repeats=0), set())
     assert isinstance(next(exchange), Send)
     first = exchange.send(reply(ASKED))
     assert first == Pause(1.0)
@@ -193,7 +192,7 @@ def test_a_gateway_without_room_is_a_pause_for_who_waits_for_a_person(name: str,
 
 def test_a_wait_that_ends_in_a_pause_tells_of_the_approval_that_waits_still() -> None:
     call = GatewayCall("disable_account", {}, "write", session_id="s", approval_wait_s=1)
-    exchange = calling(call, Conversations(), WaitLimits(), set())
+    exchange = calling(call, GatewayConversations(), WaitLimits(), set())
     next(exchange)
     exchange.send(reply(ASKED))
     exchange.send(None)
@@ -207,7 +206,7 @@ def test_a_wait_that_ends_in_a_pause_tells_of_the_approval_that_waits_still() ->
 def test_a_line_that_breaks_amid_a_look_ends_the_wait() -> None:
     """Whether the approved call ran is not known then."""
     call = GatewayCall("disable_account", {}, "write", session_id="s", approval_wait_s=60)
-    exchange = calling(call, Conversations(), WaitLimits(), set())
+    exchange = calling(call, GatewayConversations(), WaitLimits(), set())
     next(exchange)
     exchange.send(reply(ASKED))
     exchange.send(None)

@@ -195,7 +195,8 @@ def test_a_denied_wait_ends_with_the_persons_no(
     [patient] = lang.load_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=60)
     text = patient.invoke({"account": "eve"})
     assert text.startswith(BLOCKED.format("disable_account", "LOW"))
-    assert "[approval_required] A person has denied exactly this call" in text
+    assert "[approval_required] " in text
+    assert " denied this call on " in text
     assert estate.executor.calls == []
 
 

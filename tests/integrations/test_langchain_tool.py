@@ -27,8 +27,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.gateway.responses import away_response
 from sentinel_rag.integrations.gateway import GatewayConnection, GatewayTool
-from sentinel_rag.integrations.gateway.calls import WaitLimits
-from sentinel_rag.integrations.gateway.offers import chosen
+from sentinel_rag.integrations.gateway.calls import WaitLimits, chosen
 from sentinel_rag_testing.fake_tool_server import Answers, AnswersText, Dies, Fails, Waits
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway

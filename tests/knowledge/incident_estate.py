@@ -24,7 +24,7 @@ from sentinel_rag.knowledge.stores import KnowledgeStore
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
-from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
+from sentinel_rag.sentinel.rest.connection import RateBuckets
 from sentinel_rag.tools.knowledge.incident_source import FromThread, SentinelIncidents
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app

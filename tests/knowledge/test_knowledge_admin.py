@@ -24,22 +24,26 @@ from word_embedder import WordEmbedder
 from sentinel_rag.app.run_state import RunState, ZoneEntry
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.knowledge.documents import Collection, IncidentRecord, incident_document
-from sentinel_rag.knowledge.incident_versions import IncidentVersion
-from sentinel_rag.knowledge.ingest_lock import IngestLock
-from sentinel_rag.knowledge.ingest_record import (
+from sentinel_rag.knowledge.incident_ingestion import StoredIncident
+from sentinel_rag.knowledge.ingest_runs import (
     IngestFiles,
+    IngestLock,
     WorkspaceRecord,
     read_ingest_record,
     write_ingest_record,
 )
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.surfaces.cli._knowledge_client import Progress, ingest_incidents, ingest_playbooks
+from sentinel_rag.surfaces.cli.knowledge_ingest import IncidentsRead, ingest_incidents, ingest_playbooks
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore, create_app
-from sentinel_rag.tools.knowledge.admin import admin_app
-from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, IngestRequest, WorkspacesToRead
-from sentinel_rag.tools.knowledge.playbook_ingest import PlaybookIngest
-from sentinel_rag.tools.knowledge.refresh import Refreshing
+from sentinel_rag.tools.knowledge.ingestion import (
+    IncidentIngest,
+    IngestRequest,
+    PlaybookIngest,
+    Refreshing,
+    WorkspacesToRead,
+    admin_app,
+)
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
@@ -83,8 +87,8 @@ class Served:
     def state(self) -> RunState:
         return RunState(0, False, "lab", (ZoneEntry("executor-knowledge", self.url, 0),), knowledge_token=ADMINS)
 
-    def run(self, **wish: Any) -> tuple[Any, list[Progress]]:
-        told: list[Progress] = []
+    def run(self, **wish: Any) -> tuple[Any, list[IncidentsRead]]:
+        told: list[IncidentsRead] = []
         outcomes = ingest_incidents(self.state, {"who": "a test", **wish}, told.append)
         return outcomes, told
 
@@ -137,7 +141,7 @@ def test_a_surface_has_incidents_read_in_and_is_told_how_far_it_is(served: Serve
     assert (outcome.workspace, outcome.changed, outcome.removed, outcome.fault) == ("lab", 0, 0, "")
     assert outcome.added == running.held() > 20
     assert told[0].total is None
-    assert told[-1] == Progress("lab", outcome.added, outcome.added, told[-1].seconds, 0.0)
+    assert told[-1] == IncidentsRead("lab", outcome.added, outcome.added, told[-1].seconds, 0.0)
     as_of = json.loads(running.ask("GET", "/admin/knowledge", ADMINS)[1])["incidents_as_of"]
     assert datetime.fromisoformat(as_of) == NOW
     (outcome,), _ = running.run(days=1)
@@ -254,7 +258,7 @@ def test_a_workspace_that_is_served_no_more_goes(served: Serve) -> None:
     write_ingest_record(running.files.record, [WorkspaceRecord(name, NOW, NOW, 1, 0, 90) for name in names[:2]])
     with LocalStore(running.store_file) as store:
         for name in names:
-            version = IncidentVersion(name, "guid", "etag")
+            version = StoredIncident(name, "guid", "etag")
             document = incident_document(IncidentRecord(number=1, title="x", workspace=name, etag=version.text))
             ingest(store, None, Collection.INCIDENTS, [document], complete=False)
         running.run()

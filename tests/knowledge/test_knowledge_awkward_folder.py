@@ -9,8 +9,7 @@ from made_files import Typed, made_pdf
 from store_contract import by_words
 
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.folder_ingestion import ingest_folder
-from sentinel_rag.knowledge.ingestion import IngestReport
+from sentinel_rag.knowledge.ingestion import IngestReport, ingest_folder
 from sentinel_rag.knowledge.stores import LocalStore
 
 PAGES = 400

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from store_contract import document, put
 
-from sentinel_rag.knowledge.field_words import field_words, meanings_of
+from sentinel_rag.knowledge.question_words import field_words, meanings_of
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
 

@@ -10,7 +10,7 @@ from store_contract import by_words
 from word_embedder import WordEmbedder
 
 from sentinel_rag.knowledge.documents import Collection, FileOutcome
-from sentinel_rag.knowledge.folder_ingestion import FolderReport, ingest_folder
+from sentinel_rag.knowledge.ingestion import FolderReport, ingest_folder
 from sentinel_rag.knowledge.stores import LocalStore
 
 

@@ -14,7 +14,7 @@ from tests.support.embedding_model import embedding_model
 
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import FileReading, read_folder
-from sentinel_rag.knowledge.folder_ingestion import ingest_folder
+from sentinel_rag.knowledge.ingestion import ingest_folder
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
 

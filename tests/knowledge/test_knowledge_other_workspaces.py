@@ -15,12 +15,11 @@ import pytest
 from incident_estate import END, Estate, estate, ingest_estates
 
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.ingest_record import IngestFiles, WorkspaceRecord, write_ingest_record
+from sentinel_rag.knowledge.ingest_runs import IngestFiles, WorkspaceRecord, write_ingest_record
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
-from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, WorkspacesToRead
+from sentinel_rag.tools.knowledge.ingestion import IncidentIngest, Refreshing, WorkspacesToRead
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
-from sentinel_rag.tools.knowledge.refresh import Refreshing
 
 pytestmark = [pytest.mark.requirement("KNOW-3"), pytest.mark.anyio]
 

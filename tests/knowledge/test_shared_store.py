@@ -15,10 +15,9 @@ from tests.support.azure_search import AzureSearchDouble, running_azure_search
 from tests.support.postgres_server import PostgresServer
 
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.incident_ingestion import WorkspaceReport
+from sentinel_rag.knowledge.ingestion import SHIPPED, PlaybookOwner, home_owner, ingest_folder
 from sentinel_rag.knowledge.moving import move
-from sentinel_rag.knowledge.playbook_owners import SHIPPED, PlaybookOwner, home_owner
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore

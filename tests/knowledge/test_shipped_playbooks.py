@@ -12,7 +12,7 @@ import yaml
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import BlockKind, Document, FileOutcome, read_folder
 from sentinel_rag.language.attack import known_techniques
-from sentinel_rag.sentinel.known_tables import KNOWN_TABLES
+from sentinel_rag.sentinel.workspace_tables import KNOWN_TABLES
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.workspace.workspace import Workspace
 

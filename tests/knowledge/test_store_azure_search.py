@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from store_contract import EVERYONE, MODEL, StoreContract, by_meaning, by_words, document, put
+from tests.support import fork_server
 from tests.support.azure_search import AzureSearchDouble, running_azure_search
 from tests.support.azure_search.service import Fault
 from word_embedder import WordEmbedder
@@ -554,7 +555,7 @@ def test_a_killed_ingest_is_completed_by_the_next_and_nothing_is_twice(service: 
     before = 0
     program = WRITER.format(folders=[str(Path(__file__).parents[each]) for each in (0, 1)])
     command = [sys.executable, "-c", program, service.url, service.index]
-    writers = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    writers = fork_server.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
 
     def ingesting(dies_at: int) -> int:
         assert writers.stdin is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from store_contract import MODEL, StoreContract, by_meaning, by_words, document, put
+from tests.support import fork_server
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection, Facets
@@ -80,7 +81,7 @@ def test_an_array_that_vanishes_under_a_reader_is_no_error(path: Path) -> None:
 
 
 def test_changes_do_not_let_the_array_grow_without_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentinel_rag.knowledge.stores.local.array_index._PACK_ABOVE", 8)
+    monkeypatch.setattr("sentinel_rag.knowledge.stores.local._PACK_ABOVE", 8)
     with LocalStore(path) as store, LocalStore(path) as reader:
         put(store, *(document(f"{n}", f"apple number {n}") for n in range(10)))
         for turn in range(12):
@@ -182,7 +183,7 @@ with LocalStore(Path(sys.argv[1])) as store:
 def writer(path: Path, count: int) -> subprocess.Popen[str]:
     """A process that ingests `count` documents, tells after each step how many are in, and waits for a line."""
     program = WRITER.format(folder=str(Path(__file__).parent))
-    return subprocess.Popen(
+    return fork_server.Process(
         [sys.executable, "-c", program, str(path), str(count)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -17,6 +17,7 @@ import numpy as np
 import psycopg
 import pytest
 from store_contract import MODEL, StoreContract, by_meaning, by_words, document, put
+from tests.support import fork_server
 from tests.support.postgres_server import PostgresServer
 from word_embedder import WordEmbedder
 
@@ -25,6 +26,7 @@ from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.stores import KnowledgeStore, StoreEntry, VectorSpace, Wanted
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore, connections
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 _NUMBERS = count(1)
@@ -99,7 +101,7 @@ def test_words_are_ranked_by_bm25_to_the_digit(opened: PgVectorStore) -> None:
 def test_common_words_are_spared_only_where_rarer_ones_decide(
     opened: PgVectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sentinel_rag.knowledge.stores.pgvector.word_ranking.MOST_RANKED", 3)
+    monkeypatch.setattr("sentinel_rag.knowledge.stores.pgvector.reading.MOST_RANKED", 3)
     put(opened, *(document(f"{n}", f"common word {n}", Facets(severity="Low")) for n in range(20)))
     put(opened, document("rare", "rare"), document("high", "common word", Facets(severity="High")))
     high = Wanted(severities=frozenset({"High"}))
@@ -232,7 +234,7 @@ def test_a_killed_ingest_is_completed_by_the_next_and_nothing_is_twice(
 ) -> None:
     program = WRITER.format(folder=str(Path(__file__).parent))
     command = [sys.executable, "-c", program, postgres.url, schema, "200"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+    with fork_server.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for _ in range(2):
@@ -243,7 +245,7 @@ def test_a_killed_ingest_is_completed_by_the_next_and_nothing_is_twice(
     there = opened.state().documents[Collection.PLAYBOOKS]
     assert told <= there < 200
     assert len(by_words(opened, "apple number", limit=1_000)) == there
-    finished = subprocess.run(command, input="\n" * 100, capture_output=True, text=True, check=True)
+    finished = fork_server.run(command, input="\n" * 100, text=True, timeout=WAIT_S)
     assert int(finished.stdout.split()[-1]) == 200 - there
     assert sorted(by_words(opened, "apple number", limit=1_000)) == sorted(f"{n}" for n in range(200))
 

@@ -9,9 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.tool_schemas import ENTITY_KINDS
-from sentinel_rag.sentinel.entities import parse_entities
-from sentinel_rag.sentinel.entity_identity import entity_name, identifying_values, identity_of
-from sentinel_rag.sentinel.entity_tally import EntityTally, merge_identities
+from sentinel_rag.sentinel.entities import (
+    EntityTally,
+    entity_name,
+    identifying_values,
+    identity_of,
+    merge_identities,
+    parse_entities,
+)
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "1", "a", "A", "a.b", "S-1-5-21-1-2-3-4"])

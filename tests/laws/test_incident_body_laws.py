@@ -22,10 +22,9 @@ from sentinel_rag.workspace.incidents.bodies import (
     STATUSES,
     incident_body,
     read_incident,
+    wire_time,
 )
-from sentinel_rag.workspace.incidents.odata_filter import compile_filter, compile_order
-from sentinel_rag.workspace.incidents.odata_tokens import ODataError
-from sentinel_rag.workspace.incidents.rows import wire_time
+from sentinel_rag.workspace.incidents.odata_filter import ODataError, compile_filter, compile_order
 from sentinel_rag.workspace.incidents.version_log import Author
 from sentinel_rag.workspace.workspace import Workspace
 

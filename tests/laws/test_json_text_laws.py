@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel_rag.sentinel.json_text import load_json
+from sentinel_rag.sentinel.response_bodies import load_json
 
 CHARACTERS = st.characters(exclude_categories=()) | st.sampled_from('\\"ud8\ud800\udbff\udc00\udfff\n')
 TEXTS = st.text(CHARACTERS, max_size=12)

@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 
 from sentinel_rag.integrations.gateway import Blocked, GatewayCall, NotRun, Ran, told_to_model
 from sentinel_rag.integrations.gateway.answers import HttpReply, NoReply, read_answer
-from sentinel_rag.integrations.gateway.calls import Pause, Send, WaitLimits, calling
-from sentinel_rag.integrations.gateway.conversations import Conversations
-from sentinel_rag.integrations.gateway.json_arguments import wire_arguments
+from sentinel_rag.integrations.gateway.calls import (
+    GatewayConversations,
+    Pause,
+    Send,
+    WaitLimits,
+    calling,
+    wire_arguments,
+)
 
 pytestmark = pytest.mark.requirement("GATE-8")
 TEXTS = st.text(max_size=8)
@@ -52,7 +57,7 @@ def test_every_answer_is_one_of_three_and_a_text(reply: HttpReply) -> None:
             assert text.startswith("Result: SYSTEM_ERROR: ")
 
 
-def sent(call: GatewayCall, replies: list[HttpReply | NoReply], conversations: Conversations) -> list[Send]:
+def sent(call: GatewayCall, replies: list[HttpReply | NoReply], conversations: GatewayConversations) -> list[Send]:
     """What a call sends if these are the answers, one after the other; silence after the last."""
     exchange = calling(call, conversations, WaitLimits(repeats=2, longest_wait_s=60), set())
     made: list[Send] = []
@@ -77,14 +82,14 @@ def test_what_may_change_something_is_sent_at_most_once(
     replies: list[HttpReply | NoReply], effect: str, opens: bool
 ) -> None:
     call = GatewayCall("t", {}, effect, session_id=None if opens else "s", wants_context=True)
-    executed = [wish for wish in sent(call, replies, Conversations()) if wish.path == "/v1/proxy-execute"]
+    executed = [wish for wish in sent(call, replies, GatewayConversations()) if wish.path == "/v1/proxy-execute"]
     assert len(executed) <= 1
 
 
 @settings(max_examples=40)
 @given(st.lists(REPLIES, max_size=8))
 def test_what_reads_is_sent_at_most_three_times_in_one_session(replies: list[HttpReply | NoReply]) -> None:
-    made = sent(GatewayCall("t", {}, "read", session_id="s"), replies, Conversations())
+    made = sent(GatewayCall("t", {}, "read", session_id="s"), replies, GatewayConversations())
     assert len(made) <= 3
     assert {json.loads(wish.body or b"{}").get("session_id") for wish in made} <= {"s"}
 
@@ -108,7 +113,7 @@ def approval(approval_id: str) -> HttpReply:
 def test_waiting_for_a_person_ends_with_the_time_or_with_another_question(same: int, patience_s: int) -> None:
     """What a person is asked anew about was not decided, so nobody may be left waiting for it unheard."""
     call = GatewayCall("t", {}, "write", session_id="s", approval_wait_s=patience_s)
-    asked_anew = sent(call, [approval("a")] * (same + 1) + [approval("b")] * 50, Conversations())
+    asked_anew = sent(call, [approval("a")] * (same + 1) + [approval("b")] * 50, GatewayConversations())
     assert len(asked_anew) <= same + 2
     waited = list(pauses(call, [approval("a")] * 100))
     assert sum(waited) == pytest.approx(patience_s)
@@ -117,7 +122,7 @@ def test_waiting_for_a_person_ends_with_the_time_or_with_another_question(same: 
 
 def pauses(call: GatewayCall, replies: list[HttpReply]) -> Iterator[float]:
     """How long a call waits each time, if these are the answers."""
-    exchange = calling(call, Conversations(), WaitLimits(), set())
+    exchange = calling(call, GatewayConversations(), WaitLimits(), set())
     reply: HttpReply | None = None
     left = list(replies)
     with suppress(StopIteration):
@@ -129,7 +134,7 @@ def pauses(call: GatewayCall, replies: list[HttpReply]) -> Iterator[float]:
 
 
 def test_two_first_calls_of_a_conversation_use_one_session_and_close_the_other() -> None:
-    conversations = Conversations()
+    conversations = GatewayConversations()
     first, second = (calling(GatewayCall("t", {}, "read"), conversations, WaitLimits(), set()) for _ in range(2))
     for exchange in (first, second):
         assert exchange.send(None) == Send("POST", "/v1/sessions")

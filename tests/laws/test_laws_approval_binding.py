@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from sentinel_rag.gateway.approvals import (
     ApprovalQuestion,
     ApprovalSpent,
     ApprovalStore,
+    ApprovalVerdict,
     Asker,
     Binding,
     CallSubject,
@@ -28,10 +29,11 @@ from sentinel_rag.gateway.approvals import (
     EarlierRead,
     FieldChange,
     Raise,
-    Verdict,
-    Violation,
+    ShownViolation,
     Waiting,
+    near_duplicate_sha256,
 )
+from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.store import new_audit_id
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -61,7 +63,7 @@ questions = st.builds(
     taint_level=texts,
     why=texts,
     arguments=st.dictionaries(texts, texts | st.integers() | st.none() | st.lists(texts, max_size=2), max_size=3),
-    violations=st.lists(st.builds(Violation, texts, labels, labels, st.booleans()), max_size=2).map(tuple),
+    violations=st.lists(st.builds(ShownViolation, texts, labels, labels, st.booleans()), max_size=2).map(tuple),
     raised_by=st.lists(st.builds(Raise, texts, texts, labels, texts), max_size=2).map(tuple),
     approvers=st.lists(texts, max_size=2).map(tuple),
     asker=st.builds(
@@ -87,7 +89,42 @@ def store() -> Iterator[tuple[ApprovalStore, Database]]:
 
 
 def test_the_strategies_know_every_part_of_a_binding() -> None:
-    assert set(parts) == {field.name for field in fields(Binding)}
+    assert set(parts) == {field.name for field in fields(Binding) if field.compare}
+
+
+TOOL = parse_policy("""
+tools:
+  - name: send
+    effect: write
+    parameters: [{name: text, type: string}]
+    taint_rules: [{rule_id: sending, condition: "true", taint_level: LOW, confirm: asker}]
+""").tools["send"]
+SAID = st.text(st.sampled_from("abk o.:/!=?'<;-1"), max_size=30)
+SPELLINGS = (
+    str.upper,
+    lambda text: text.replace(" ", "  "),
+    lambda text: f" {text}\u200b",
+    lambda text: text.replace("o", "\u043e"),
+    lambda text: text.replace("a", "a\u0301"),
+    lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    lambda text: "".join(f"&#{ord(sign)};" for sign in text),
+    lambda text: f"\u201c{text}\u201d",
+)
+
+
+@pytest.mark.requirement("APPR-6")
+@given(SAID, st.lists(st.sampled_from(SPELLINGS), max_size=2))
+def test_a_spelling_of_a_call_reads_as_the_call(text: str, ways: list[Callable[[str], str]]) -> None:
+    spelled = text
+    for way in ways:
+        spelled = way(spelled)
+    assert near_duplicate_sha256(TOOL, {"text": spelled}) == near_duplicate_sha256(TOOL, {"text": text})
+
+
+@given(st.text("abc123", min_size=1), st.text("abc123", min_size=1))
+def test_another_word_is_another_call(one: str, other: str) -> None:
+    same = near_duplicate_sha256(TOOL, {"text": one}) == near_duplicate_sha256(TOOL, {"text": other})
+    assert same == (one == other)
 
 
 @pytest.mark.requirement("APPR-2")
@@ -130,7 +167,7 @@ def test_an_approval_is_refused_to_every_other_call_and_serves_its_own_once(
         asked = await approvals.request(binding, question)
         assert isinstance(asked, Waiting)
         approval_id = asked.approval_id
-        await approvals.decide(approval_id, Verdict.APPROVE, Decider("somebody else"))
+        await approvals.decide(approval_id, ApprovalVerdict.APPROVE, Decider("somebody else"))
         assert await approvals.approved(other) is None
         with pytest.raises(ApprovalSpent):
             await database.run(approvals.consume(approval_id, other))

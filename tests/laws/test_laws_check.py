@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from answer_rows import INCIDENTS, results
 from law_examples import examples
 from sentinel_rag.agent.answers.check import GrowingAnswer, check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.repair import repaired
 from sentinel_rag.contracts.evidence import SentenceState
 
 pytestmark = pytest.mark.requirement("GRND-1", "GRND-6")
-EVIDENCE = Evidence(results())
+EVIDENCE = ReadResults(results())
 WORDS = """124 is High; [c1.1];[c1.1]; [c1.1, c2];【c1.2】;(c1.1-3);[[c1.3]];{c1.1.severity};{c9.1.x};
 [High](c1.1.severity);[c1.1](c1.1.number);. ;- ;# ;[1] ;[;];(;{;c1;“;”; ;zwei Vorfälle;26. November um 23:56 UTC;é;
 :;**;all ;no ;[T1003];125 has nine alerts;| ; |""".replace(";\n", ";").split(";")

@@ -10,11 +10,11 @@ import pytest
 
 from answer_rows import read, results
 from sentinel_rag.agent.answers.check import check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Results
 
 pytestmark = pytest.mark.requirement("GRND-6")
-SMALL = Evidence(results())
+SMALL = ReadResults(results())
 HOSTILE = {
     "brackets": "[",
     "pairs of brackets": "[]",
@@ -77,7 +77,7 @@ def test_a_claim_about_many_rows_costs_no_search_of_all_of_them_for_each_sentenc
             for at in range(count)
         ]
         held.add(read("c1", "query_incidents", rows))
-        evidence = Evidence(held)
+        evidence = ReadResults(held)
         text = "\n".join(f"Incident {1000 + at} is {('High', 'Low')[at % 2]} [c1.{at + 1}]." for at in range(50))
         return calls(lambda: check_answer(text, evidence))
 
@@ -90,7 +90,7 @@ def test_reading_more_rows_costs_in_proportion() -> None:
         held.add(
             read("c1", "query_incidents", [{"number": at, "title": f"Case {at} of 203.0.113.7"} for at in range(count)])
         )
-        return calls(lambda: Evidence(held))
+        return calls(lambda: ReadResults(held))
 
     cost(10)
     assert cost(400) <= 2.2 * cost(200)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from law_examples import examples
 from sentinel_rag.gateway.policy.conditions import (
     ConditionError,
-    Kind,
+    TypeName,
     ValueType,
     check,
     compile_rules,
@@ -26,14 +26,14 @@ from sentinel_rag.gateway.policy.conditions import (
 )
 
 PARAMETERS = {
-    "path": ValueType(Kind.STRING),
-    "name": ValueType(Kind.STRING),
-    "limit": ValueType(Kind.INTEGER),
-    "score": ValueType(Kind.NUMBER),
-    "force": ValueType(Kind.BOOLEAN),
-    "tags": ValueType(Kind.ARRAY, Kind.STRING),
-    "sizes": ValueType(Kind.ARRAY, Kind.INTEGER),
-    "extra": ValueType(Kind.OBJECT),
+    "path": ValueType(TypeName.STRING),
+    "name": ValueType(TypeName.STRING),
+    "limit": ValueType(TypeName.INTEGER),
+    "score": ValueType(TypeName.NUMBER),
+    "force": ValueType(TypeName.BOOLEAN),
+    "tags": ValueType(TypeName.ARRAY, TypeName.STRING),
+    "sizes": ValueType(TypeName.ARRAY, TypeName.INTEGER),
+    "extra": ValueType(TypeName.OBJECT),
 }
 
 words = st.sampled_from(["", "a", "A", "ab", "confidential/", "public/x", "Straße", "ß", "İ", "x y", "'", '"', "\\"])
@@ -223,7 +223,7 @@ def test_both_spellings_are_one_condition(text: str, same_as: str) -> None:
 
 
 def test_in_a_list_true_and_1_are_different_values() -> None:
-    anything = {"tags": ValueType(Kind.ARRAY), "force": ValueType(Kind.BOOLEAN)}
+    anything = {"tags": ValueType(TypeName.ARRAY), "force": ValueType(TypeName.BOOLEAN)}
     for text, call in [("1 in tags", {"tags": [True]}), ("force in tags", {"tags": [1], "force": True})]:
         tree = check(text, anything)
         assert evaluate(tree, call) is False

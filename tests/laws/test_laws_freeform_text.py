@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.offline.analyst import kql_in
-from sentinel_rag.sentinel.freeform_text import _NOT_CODE, bounded
+from sentinel_rag.sentinel.freeform_query import _NOT_CODE, bounded
 
 PARTS = (
     *("SigninLogs", " ", "\n", "| where a == ", "'x'", '"y // z"', "@'v''w'", "// c", "/", ";", "|", "render"),

@@ -40,13 +40,14 @@ from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result, shipped_catalogue
 
 pytestmark = [pytest.mark.requirement("CHAT-13"), pytest.mark.requirement("GRND-1")]
-LIMITS = TurnLimits(turn_s=60, rounds=3, calls_a_round=4, calls=6, retries=0)
+LIMITS = TurnLimits(turn_s=60, rounds=5, calls_a_round=4, calls=6, retries=0)
 INVENTED = "987654"
 
 Said = str | tuple[tuple[str, str], ...] | FailureKind
 _TEXTS = st.sampled_from(
     [
         *("Incident 40 is High [c1.1].", f"Incident {INVENTED} is High.", f"Incident {INVENTED} is High [c1.1]."),
+        *("Incident 40 is High [c1.1].\n" * 40, f"Incident {INVENTED} is High.\n" * 40),
         *("Hello.", "Which one?", "I closed it.", " ", f"1: Incident {INVENTED} is Low [c1].", "1:"),
     ]
 )
@@ -188,8 +189,8 @@ async def _ask_all(turns: Sequence[Sequence[Said]]) -> None:
         asked = [request.tool_choice for request in model.requests]
         again = 2  # with the rows defanged, and with fewer turns
         assert asked.count(ToolChoice.NONE) <= 1 + 1 + again, "the last request, and the last of the repair"
-        query_first, last, repair = 1, 1, LIMITS.repair_rounds
-        assert len(asked) <= LIMITS.rounds + query_first + last + repair + again
+        query_first, look, last, repair = 1, 1, 1, LIMITS.repair_rounds
+        assert len(asked) <= LIMITS.rounds + query_first + look + last + repair + again
         sent = [trace.call_id for trace in answer.tools if trace.name != "compute"]
         assert sent == [call.call_id for call in gateway.calls]
 

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from law_examples import examples
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow.judging import Facts, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, judge
 from sentinel_rag.gateway.flow.links import linked_hosts
-from sentinel_rag.gateway.flow.named_values import named_in, values_inside
-from sentinel_rag.gateway.flow.own_words import is_passage, passages, quoted
+from sentinel_rag.gateway.flow.named_values import is_passage, named_in, passages, quoted, values_inside
 from sentinel_rag.gateway.policy import parse_policy
-from sentinel_rag.gateway.policy.kinds import NO_KINDS
-from sentinel_rag.gateway.policy.model import ValueKind
+from sentinel_rag.gateway.policy.model import NO_KINDS, ValueKind
 
 pytestmark = pytest.mark.requirement("TAINT-5")
 
@@ -46,7 +44,7 @@ def squeezed(text: str) -> str:
 @given(WORDS, TEXTS, LABELS)
 def test_only_what_the_user_wrote_lowers_a_label(words: str, text: str, context: Label) -> None:
     named = dict.fromkeys(named_in(words, POLICY), "user")
-    [entry] = judge(POLICY, POLICY.tools["sink"], {"text": text}, Facts(context=context, named=named)).arguments
+    [entry] = judge(POLICY, POLICY.tools["sink"], {"text": text}, CallFacts(context=context, named=named)).arguments
     if entry.label == context:
         return
     if entry.is_named:

@@ -11,21 +11,20 @@ from hypothesis import strategies as st
 
 from law_examples import examples
 from sentinel_rag.gateway.policy.conditions import (
-    Kind,
     Reachability,
+    TypeName,
     Unsatisfiable,
     ValueType,
     check,
     evaluate,
 )
-from sentinel_rag.gateway.policy.conditions.facts import Facts
-from sentinel_rag.gateway.policy.conditions.normal_form import Test as SmallTest
-from sentinel_rag.gateway.policy.conditions.normal_form import alternatives_of
+from sentinel_rag.gateway.policy.conditions.reachability import AlternativeFacts, alternatives_of
+from sentinel_rag.gateway.policy.conditions.reachability import Test as SmallTest
 
 PARAMETERS = {
-    "s": ValueType(Kind.STRING),
-    "n": ValueType(Kind.NUMBER),
-    "b": ValueType(Kind.BOOLEAN),
+    "s": ValueType(TypeName.STRING),
+    "n": ValueType(TypeName.NUMBER),
+    "b": ValueType(TypeName.BOOLEAN),
 }
 TEXTS = ["a", "ab", "abc", "b", "ba", "Ab", ""]
 CALLS: list[dict[str, Any]] = [
@@ -102,11 +101,11 @@ def test_what_is_said_about_every_pair_of_tests_is_true(atoms: list[str]) -> Non
     said = 0
     for one, other in product(tests, tests):
         both = [all(evaluate(test.expression(), call) is True for test in (one, other)) for call in VALUES]
-        facts = Facts.of(frozenset({one, other}))
+        facts = AlternativeFacts.of(frozenset({one, other}))
         if facts.contradiction():
             said += 1
             assert not any(both), (one, other)
-        if Facts.of(frozenset({one})).implies(other):
+        if AlternativeFacts.of(frozenset({one})).implies(other):
             said += 1
             assert all(
                 evaluate(other.expression(), call) is True

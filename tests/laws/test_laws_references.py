@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.planner import Decision, Kind, Talk
+from sentinel_rag.agent.planner import Decision, DecisionKind, Talk
 from sentinel_rag.agent.planner.binding import complete, read
 from sentinel_rag.agent.planner.decisions import Call
 from sentinel_rag.agent.planner.sentence import Readings
@@ -68,7 +68,7 @@ def _conversation(lists: list[list[ListItem]], questions: list[str]) -> Talk:
         done = complete(talk, read(talk, READER, question), NOW)
         frame = done if isinstance(done, Frame) else Frame(question)
         items = lists[place] if place < len(lists) else []
-        talk.remember(Decision(Kind.CALL, frame, (Call("query_incidents"),)), items, told=items[1:])
+        talk.remember(Decision(DecisionKind.CALL, frame, (Call("query_incidents"),)), items, told=items[1:])
     return talk
 
 

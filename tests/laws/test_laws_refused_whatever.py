@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow.judging import Facts, judge, refused_whatever
+from sentinel_rag.gateway.flow.judging import CallFacts, judge, refused_whatever
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.flow.plans import PLAN, read_plan
 from sentinel_rag.gateway.gate.decision import MAY_BE_GRANTED
@@ -96,12 +96,12 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 LABELS = st.builds(Label, st.sampled_from(Sensitivity), st.sampled_from(Integrity))
 
 
-def facts_of(policy: Policy, words: str, planned: bool, context: Label, memory: Label, tool: ToolPolicy) -> Facts:
+def facts_of(policy: Policy, words: str, planned: bool, context: Label, memory: Label, tool: ToolPolicy) -> CallFacts:
     named = dict.fromkeys(named_in(words, policy), "user")
     if planned:
         step = {"tool": tool.name, "args": dict.fromkeys(tool.parameters, "planned")}
         named |= dict.fromkeys(read_plan([step], policy), PLAN)
-    return Facts(context=context, named=named, memory=memory)
+    return CallFacts(context=context, named=named, memory=memory)
 
 
 def arguments_of(draw: Any, tool: ToolPolicy) -> dict[str, Any]:
@@ -131,10 +131,10 @@ def test_no_call_of_a_tool_that_is_told_to_be_refused_passes(
 @given(st.sampled_from(POLICIES))
 def test_a_session_that_has_seen_nothing_is_refused_nothing_as_a_whole(policy: Policy) -> None:
     for tool in policy.tools.values():
-        assert refused_whatever(policy, tool, Facts(BOTTOM)) == ()
+        assert refused_whatever(policy, tool, CallFacts(BOTTOM)) == ()
 
 
 def test_of_the_tools_with_edges_those_are_told_that_no_value_gets_past() -> None:
-    policy, facts = POLICIES[2], Facts(Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED))
+    policy, facts = POLICIES[2], CallFacts(Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED))
     told = {name for name, tool in policy.tools.items() if refused_whatever(policy, tool, facts)}
     assert told == {"ping", "together"}

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.gateway.approvals import ApprovalSpent, Decider, DecisionRefused, Verdict, Waiting
+from sentinel_rag.gateway.approvals import ApprovalSpent, ApprovalVerdict, Decider, DecisionRefused, Waiting
 from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding
-from sentinel_rag.gateway.flow import Hidden, NoSuchHandle, Reference
+from sentinel_rag.gateway.flow import HandleReference, Hidden, NoSuchHandle
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.policy.model import ValueKind
 from sentinel_rag.gateway.store import ContextMoved, Session, SessionClosed, State, next_result, open_state
@@ -85,7 +85,7 @@ class Site:
         if what == "hide":
             session = await self.session(at, which)
             result = await state.database.run(lambda connection: next_result(connection, session.session_id))
-            reference = Reference(result, ("a",))
+            reference = HandleReference(result, ("a",))
             await state.database.run(state.handles.keep(session.session_id, [Hidden(reference, b"7", label)]))
             found = await state.handles.resolve(session.session_id, [reference])
             return result, [(each.value, each.label) for each in found.values()]
@@ -130,7 +130,7 @@ class Site:
             return "none yet"
         chosen = self.approvals[which % len(self.approvals)]
         if what == "decide":
-            verdict = Verdict.APPROVE if label.integrity is Integrity.TRUSTED else Verdict.DENY
+            verdict = ApprovalVerdict.APPROVE if label.integrity is Integrity.TRUSTED else ApprovalVerdict.DENY
             return (await state.approvals.decide(chosen, verdict, Decider("ana", "ana"))).state
         shown = await state.approvals.find(chosen)
         assert shown is not None

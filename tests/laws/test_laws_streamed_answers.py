@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from law_examples import examples
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Results, numbered
 from sentinel_rag.agent.model_analyst.answer_text import Draft, shown, without_reasoning
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -57,11 +57,11 @@ def texts(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(("\n\n", "\n\n", "\n", " "))).join(written)
 
 
-def evidence_of() -> Evidence:
+def evidence_of() -> ReadResults:
     results = Results()
     call = ToolCall("c1", "s", "query_incidents")
     results.add(numbered(ToolRun(call, Succeeded(call, rows_result(ROWS)))))
-    return Evidence(results, zone=ZoneInfo("UTC"), said=[])
+    return ReadResults(results, zone=ZoneInfo("UTC"), said=[])
 
 
 EVIDENCE = evidence_of()

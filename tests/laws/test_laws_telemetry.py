@@ -9,10 +9,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.otlp_receiver import read_request
 
-from sentinel_rag.telemetry.attributes import ALLOWED, NAMES, OTHER_NAME, AttributeForm
-from sentinel_rag.telemetry.logs import looks_secret
-from sentinel_rag.telemetry.otlp import MAX_SESSIONS, SpanEncoder, key_value, rejected_spans, resource, varint
-from sentinel_rag.telemetry.session_ids import told_session_id
+from sentinel_rag.telemetry.logs import looks_secret, told_session_id
+from sentinel_rag.telemetry.otlp import (
+    ALLOWED,
+    MAX_SESSIONS,
+    NAMES,
+    OTHER_NAME,
+    AttributeForm,
+    SpanEncoder,
+    key_value,
+    rejected_spans,
+    resource,
+    varint,
+)
 from sentinel_rag.telemetry.spans import SharedAttributes, Span, SpanKind
 
 pytestmark = pytest.mark.requirement("OBS-1")

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from kql_duckdb.binder.choices import matches as matches_wildcard
+from kql_duckdb.binder.naming import matches as matches_wildcard
 from law_examples import examples
-from sentinel_rag.workspace.importing.csv_dialect import detect
-from sentinel_rag.workspace.serving.query_requests import MAX_WAIT_S, parse_prefer
-from sentinel_rag.workspace.timespans import TimespanError, parse_duration, parse_timespan
+from sentinel_rag.workspace.importing.raw_rows import detect
+from sentinel_rag.workspace.queries import TimespanError, parse_duration, parse_timespan
+from sentinel_rag.workspace.serving.query_api import MAX_WAIT_S, parse_prefer
 from sentinel_rag.workspace.workspace import Workspace
 
 NOW = datetime(2025, 3, 12, 15, tzinfo=UTC)
@@ -219,15 +219,14 @@ def test_a_value_bound_in_sql_leaves_as_its_cell(workspace: Workspace, scalar: t
     """Through the same encoding as every answer: 64-bit numbers exact, text untouched, no NaN as a JSON number."""
     import duckdb
 
-    from sentinel_rag.workspace.cells import encoding_sql, finisher
+    from sentinel_rag.workspace.queries import FINISHERS, cell_sql
 
     kind, value = scalar
     type_ = {"long": "BIGINT", "real": "DOUBLE", "string": "VARCHAR", "bool": "BOOLEAN"}[kind]
-    sql = f"SELECT {encoding_sql('v', type_)} FROM (SELECT CAST(? AS {type_}) AS v)"
+    sql = f"SELECT {cell_sql('v', kind)} FROM (SELECT CAST(? AS {type_}) AS v)"
     row = duckdb.connect().execute(sql, [value]).fetchone()
     assert row is not None
-    finish = finisher(kind)
-    cell = finish(row[0]) if finish else row[0]
+    cell = FINISHERS[kind](row[0]) if kind in FINISHERS else row[0]
     if kind == "real" and not math.isfinite(value):
         assert cell == ("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
     else:
@@ -242,9 +241,9 @@ def test_a_time_leaves_with_z_and_comes_back(moment: datetime) -> None:
     import duckdb
 
     from sentinel_rag.contracts.query_results import parse_time
-    from sentinel_rag.workspace.cells import encoding_sql
+    from sentinel_rag.workspace.queries import cell_sql
 
-    row = duckdb.connect().execute(f"SELECT {encoding_sql('v', 'TIMESTAMP')} FROM (SELECT ? AS v)", [moment]).fetchone()
+    row = duckdb.connect().execute(f"SELECT {cell_sql('v', 'datetime')} FROM (SELECT ? AS v)", [moment]).fetchone()
     assert row is not None
     assert row[0].endswith("Z")
     assert parse_time(row[0]) == moment.replace(tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP
-from sentinel_rag.gateway.flow import Hidden, Reference
+from sentinel_rag.gateway.flow import HandleReference, Hidden
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.policy.model import ValueKind
 from sentinel_rag.gateway.store import open_state, resources_of
@@ -32,7 +32,7 @@ async def test_long_names_pointers_and_resources_are_kept_apart(postgres_states:
         _, write = session.name(values, "user")
         await state.database.run(write)
         await state.database.run(write)  # naming twice is once
-        reference = Reference(1, (one,))
+        reference = HandleReference(1, (one,))
         await state.database.run(state.handles.keep(session.session_id, [Hidden(reference, b'"hidden"', TOP)]))
         resources = [resources_of(["doc/{name}"], {"name": text})[0] for text in (one, other)]
         for label in (BOTTOM, TOP, BOTTOM):

@@ -47,13 +47,23 @@ from sentinel_rag.agent.conversations.store import MIGRATIONS as CONVERSATION_TA
 from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.gateway.store import KeyStore
 from sentinel_rag.storage import Migration, RecordFile
-from sentinel_rag.storage.file import move_records
 from sentinel_rag.storage.postgres import RecordSchema
-from sentinel_rag.surfaces.users import UserStore
-from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
+from sentinel_rag.storage.sqlite import move_records
+from sentinel_rag.surfaces.cli.users import _StoredKeys
+from sentinel_rag.surfaces.users import (
+    AccountChanges,
+    AccountInChange,
+    AccountTerms,
+    Role,
+    UserStore,
+    scopes_of,
+)
+from sentinel_rag.surfaces.users.store import MIGRATIONS as PEOPLE_TABLES
 from sentinel_rag.surfaces.web.turns import ConversationRecord, Event, TurnState
-from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
+from sentinel_rag.surfaces.web.turns.record import MIGRATIONS as TURN_TABLES
 from waiting import until
 
 __all__ = [
@@ -215,7 +225,7 @@ DYING = """
     from sentinel_rag.audit import PostgresPlace
     from sentinel_rag.storage.postgres import RecordSchema
     from sentinel_rag.surfaces.web.turns import ConversationRecord
-    from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURNS
+    from sentinel_rag.surfaces.web.turns.record import MIGRATIONS as TURNS
 
     def place(schema):
         return PostgresPlace(os.environ["URL"], schema, Path())
@@ -331,3 +341,90 @@ def test_what_lay_in_files_is_moved_once_with_its_order(opened: Open, tmp_path: 
     answered = turns.turn_of_request("r-1", "dana")
     assert answered is not None
     assert (answered.question, answered.answer) == ("why \x00?", {"answer": "so"})
+
+
+CHANGES = """
+import sys
+from pathlib import Path
+
+from sentinel_rag.audit import PostgresPlace
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.gateway.store import KeyStore
+from sentinel_rag.storage.postgres import RecordSchema
+from sentinel_rag.surfaces.cli.users import _StoredKeys
+from sentinel_rag.surfaces.users import AccountChanges, AccountInChange, AccountTerms, Role, UserStore
+from sentinel_rag.surfaces.users.store import MIGRATIONS
+
+url, schema, folder = sys.argv[1:]
+accounts = RecordSchema(PostgresPlace(url, schema, Path()), "people", MIGRATIONS, what="The accounts")
+people = UserStore(Path(folder), clock=utc_now, records=accounts)
+changes = AccountChanges(people, _StoredKeys(KeyStore(Path(folder) / "keys.sqlite")))
+print("ready", flush=True)
+sys.stdin.readline()
+done = 0
+for number in range(60):
+    try:
+        if number % 3:
+            changes.change("dana", AccountTerms(frozenset([Role.ANALYST, Role.AUDITOR][: 1 + number % 2])))
+        else:
+            changes.reset("dana", f"hash {number}")
+        done += 1
+    except AccountInChange:
+        pass
+print(done, flush=True)
+"""
+
+
+def test_two_surfaces_that_change_an_account_at_once_leave_it_one_key_that_works(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    schema = "accounts_at_once_web"
+    accounts = RecordSchema(PostgresPlace(postgres.url, schema, Path()), "people", PEOPLE_TABLES, what="The accounts")
+    with (
+        closing(UserStore(tmp_path, clock=utc_now, records=accounts)) as people,
+        closing(KeyStore(tmp_path / "keys.sqlite")) as keys,
+    ):
+        AccountChanges(people, _StoredKeys(keys)).add(
+            "dana", AccountTerms(frozenset({Role.ANALYST})), password="a hash", oidc_name=None
+        )
+        command = [sys.executable, "-c", CHANGES, postgres.url, schema, str(tmp_path)]
+        surfaces = [
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+        ]
+        for each in surfaces:
+            assert each.stdout is not None
+            assert each.stdout.readline() == "ready\n"
+        for each in surfaces:
+            assert each.stdin is not None
+            each.stdin.write("go\n")
+            each.stdin.flush()
+        told = [each.communicate()[0] for each in surfaces]
+        assert sum(map(int, told)) > 0
+        dana = people.find("dana")
+        key = people.gateway_key(dana.user_id)
+        principal = keys.verify(key)
+        assert principal is not None
+        assert principal.key_id == dana.key_id
+        assert principal.scopes == scopes_of(dana.roles)
+        assert [info.key_id for info in keys.list() if info.state(utc_now()) == "live"] == [dana.key_id]
+
+
+def test_an_account_is_free_again_once_the_surface_that_changed_it_is_gone(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    schema = "accounts_left_web"
+
+    def store() -> UserStore:
+        place = PostgresPlace(postgres.url, schema, Path())
+        return UserStore(
+            tmp_path, clock=utc_now, records=RecordSchema(place, "people", PEOPLE_TABLES, what="The accounts")
+        )
+
+    with closing(store()) as people:
+        add(people, "dana")
+        with closing(store()) as other, other.changing("dana"):
+            with pytest.raises(AccountInChange, match="somebody else"), people.changing("dana"):
+                pass
+            other.close()  # as its process ends: what it held falls with its connection
+            with people.changing("Dana ") as account:
+                assert account.name == "dana"

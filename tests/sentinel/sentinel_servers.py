@@ -27,7 +27,7 @@ from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.kql_guard import KqlGuard
 from sentinel_rag.sentinel.log_analytics import LogAnalytics, LogsWorkspace
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
-from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
+from sentinel_rag.sentinel.rest.connection import RateBuckets
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace

@@ -90,6 +90,7 @@ ALERTS = [
     scheduled("written twice", TWICE),
     scheduled("mapped", QUERY + MAPPED),
     scheduled("drawn", DRAWN),
+    scheduled("whole rows", QUERY.partition("| project")[0]),
     scheduled("none told", properties={COUNT: "7"}, window=JUNE),
     scheduled("empty table", "SigninLogs | project UserPrincipalName", properties={COUNT: "2"}),
     scheduled("no such table", "SquidProxy | take 3"),
@@ -197,6 +198,14 @@ async def test_the_columns_are_those_of_the_query(estate: Any) -> None:
     assert set(drawn.rows[0]) == {"TimeGenerated", "EventID", "Rows"}
 
 
+async def test_columns_that_hold_nothing_are_counted_and_not_shown(estate: Any) -> None:
+    result = await behind(estate, "whole rows")
+    shown = [column.name for column in result.columns]
+    assert {*shown} == {name for row in result.rows for name in row}
+    assert all(any(row[name] not in (None, "", [], {}) for row in result.rows) for name in shown)
+    assert any("columns hold nothing in the 3 rows read and are left out" in note for note in result.notes)
+
+
 async def test_the_limit_cuts_the_rows_and_not_the_count(estate: Any) -> None:
     """Field report B6: a limit is a limit."""
     result = await behind(estate, "plain", limit=1)
@@ -234,6 +243,12 @@ async def test_an_alert_without_a_query_is_answered_with_the_evidence_there_is(e
     assert (summary["vendor_id"], summary["url"]) == ("da1_1", "https://security.microsoft.com/alerts/da1_1?tid=2")
     assert summary["entities"] == [{"kind": "host", "name": "pc-7", "host_name": "pc-7"}]
     assert any("stores no query with its alerts" in note and "DeviceProcessEvents" in note for note in result.notes)
+    (call,) = (note.partition(" Next: ")[2] for note in result.notes if " Next: " in note)
+    tool, _, arguments = call.removesuffix(".").partition(" with ")
+    assert tool == "run_kql_query"
+    given = json.loads(arguments)
+    assert (given["template"], given["parameters"]) == ("process_on_host", {"host": "pc-7"})
+    assert (await estate.ask(tool, **given)).coverage.window.start is not None
     broken = await behind(estate, "broken")
     assert any("do not parse as JSON" in note for note in broken.notes)
 

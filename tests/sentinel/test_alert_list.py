@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from estate_rows import alert, guid, incident
 
-from sentinel_rag.contracts.query_results import TimeWindow, parse_time
+from sentinel_rag.contracts.query_results import TimeWindow, note_code, parse_time
 
 pytestmark = pytest.mark.anyio
 
@@ -295,7 +295,8 @@ async def test_the_incident_of_an_alert_is_found_through_the_incidents(estate: A
     linked = {row["name"]: row["incident_number"] for row in result.rows}
     assert (linked["signin"], linked["tool"], linked["url"]) == (1, 2, None)
     assert any("1 alert belongs to more than one incident" in note for note in result.notes)
-    assert any("2 alerts have another state than the incident" in note for note in result.notes)
+    told = [note for note in result.notes if "2 alerts have another state than the incident" in note]
+    assert [note_code(note) for note in told] == ["alert_state_differs"]
 
 
 async def test_a_minute_of_activity_finds_alerts_that_were_recorded_days_later(estate: Any) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.query_results import QueryErrorCode, format_time, parse_time
-from sentinel_rag.sentinel.time_buckets import INTERVALS, bucket_edges, bucket_of, odd_days
+from sentinel_rag.sentinel.alert_trend import INTERVALS, bucket_edges, bucket_of, odd_days
 
 ZONES = (
     "UTC",

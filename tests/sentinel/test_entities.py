@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.sentinel.entities import Entity, parse_entities
-from sentinel_rag.sentinel.entity_identity import entity_name
-from sentinel_rag.sentinel.entity_tally import EntityTally
+from sentinel_rag.sentinel.entities import Entity, EntityTally, entity_name, parse_entities
 
 
 def named(text: Any) -> list[tuple[str, str]]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from sentinel_rag.sentinel.alert_entities import merged_properties, shown_properties
 from sentinel_rag.sentinel.entities import Entity, parse_entities
-from sentinel_rag.sentinel.entity_properties import merged_properties, shown_properties
 
 SHA256, SHA1, MD5 = "a" * 64, "b" * 40, "c" * 32
 

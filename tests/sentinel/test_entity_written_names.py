@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sentinel_rag.sentinel.alert_entities import shown_properties
 from sentinel_rag.sentinel.entities import Entity
-from sentinel_rag.sentinel.entity_properties import shown_properties
 
 
 @pytest.mark.requirement("TOOL-7")

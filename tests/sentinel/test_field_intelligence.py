@@ -92,7 +92,7 @@ async def test_a_guid_and_both_portal_addresses_lead_to_the_incident(real: Any) 
         assert (await real.ask("get_incident_detail", incident=reference)).rows[0]["number"] == 55
 
 
-async def test_a_number_with_two_meanings_is_asked_back_and_the_choice_is_taken(serving: Any) -> None:
+async def test_a_number_with_two_meanings_is_one_of_sentinel_and_the_other_is_told(serving: Any) -> None:
     """Field report A4: for 67 of 408 measured incidents the Defender id is another one's Sentinel number."""
     served = serving(
         SecurityIncident=[
@@ -102,10 +102,9 @@ async def test_a_number_with_two_meanings_is_asked_back_and_the_choice_is_taken(
     )
     told = Conversation(served)
     answer = await told.ask("What is incident 55 about?")
-    assert answer.outcome is Outcome.CLARIFICATION
-    assert "more than one incident" in answer.text
-    chosen = await told.ask("[2]")
-    assert "Incident 99:" in chosen.text
+    assert "By its Sentinel number" in answer.text
+    assert "the Defender id of Sentinel incident 99" in answer.text
+    assert "By its Defender id" in (await told.ask("What is incident 99 about?")).text
 
 
 # A6: alert to incident

@@ -28,14 +28,44 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
         ("how many rows does SecurityEvent have?", "SecurityEvent"),
         ("count the rows of OfficeActivity", "OfficeActivity"),
         ("row count of AuditLogs", "AuditLogs"),
+        ("how many sign-ins are in SigninLogs?", "SigninLogs"),
+        ("how many events in SecurityEvent", "SecurityEvent"),
+        ("how many incidents are in SecurityIncident?", "SecurityIncident"),
+        ("how many process events in DeviceProcessEvents?", "DeviceProcessEvents"),
+        ("is SigninLogs empty?", "SigninLogs"),
+        ("what is the row count of SecurityAlert", "SecurityAlert"),
+        ("show me how many rows OfficeActivity has", "OfficeActivity"),
+        ("does SecurityEvent have data", "SecurityEvent"),
+        ("does AuditLogs contain anything?", "AuditLogs"),
+        ("rows of OfficeActivity", "OfficeActivity"),
+        ("ist SigninLogs leer?", "SigninLogs"),
+        ("¿cuántas filas tiene SigninLogs?", "SigninLogs"),
+        ("est-ce que SigninLogs est vide ?", "SigninLogs"),
     ],
 )
 async def test_the_rows_of_a_table_are_counted_by_the_list_of_tables(served: Estate, question: str, table: str) -> None:
     ((rows,),) = served.kql(f"{table} | count")
     conversation = Conversation(served)
     answer = shown(await conversation.ask(question))
-    assert answer.startswith(f"`{table}` holds {rows} rows, the oldest of 2025-03-0"), answer
+    assert answer.startswith(f"`{table}` holds {rows} row"), answer
+    assert ", the oldest of 2025-03-0" in answer
     assert conversation.calls == [("list_tables", {})]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["how many failed sign-ins in SigninLogs?", "how many users are in SigninLogs?", "columns of SigninLogs"],
+)
+async def test_what_narrows_the_rows_is_no_count_of_the_table(served: Estate, question: str) -> None:
+    conversation = Conversation(served)
+    await conversation.ask(question)
+    assert ("list_tables", {}) not in conversation.calls
+
+
+@pytest.mark.parametrize("table", ["DeviceEvents", "AADUserRiskEvents"])
+async def test_a_table_without_rows_is_empty(served: Estate, table: str) -> None:
+    answer = shown(await Conversation(served).ask(f"is {table} empty?"))
+    assert answer.startswith(f"The workspace holds no rows of `{table}`."), answer
 
 
 async def test_a_window_that_the_count_does_not_have_is_told(served: Estate) -> None:

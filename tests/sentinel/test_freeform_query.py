@@ -12,8 +12,7 @@ from starlette.responses import JSONResponse
 from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.sentinel.freeform_query import MOST_ROWS, FreeformQueries
-from sentinel_rag.sentinel.freeform_text import bounded
+from sentinel_rag.sentinel.freeform_query import MOST_ROWS, FreeformQueries, bounded
 from sentinel_rag.sentinel.kql_guard import KqlGuard, OfficialParser
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.workspace.table_schemas import known_tables

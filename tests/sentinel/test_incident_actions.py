@@ -15,7 +15,7 @@ import pytest
 from action_estate import MAIN, Estate, estate
 from sentinel_servers import connected
 
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, note_code
 from sentinel_rag.sentinel.service import SentinelService
 
 pytestmark = pytest.mark.anyio
@@ -77,6 +77,7 @@ async def test_an_incident_is_closed_and_the_answer_tells_before_and_after(serve
     assert result.summary["matched_by"] == "incident_number"
     assert result.summary["changed"] == [change["field"] for change in row["changes"]]  # type: ignore[union-attr, index, call-overload]
     assert result.coverage.workspace == "lab"
+    assert note_code(result.notes[0]) == "change_made"
     assert result.notes[0] == (
         f"Incident {MAIN}: status Active → Closed, severity High → Medium, owner changed, classification none → "
         "TruePositive, classification_reason none → SuspiciousActivity, classification_comment changed."
@@ -104,6 +105,7 @@ async def test_an_incident_that_is_so_already_is_not_written(served: Estate) -> 
     )
     assert result.rows[0]["changes"] == []
     assert "nothing was written" in result.notes[0]
+    assert note_code(result.notes[0]) == ""
     assert served.versions() == versions
 
 

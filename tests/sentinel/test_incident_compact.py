@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from estate_rows import alert, guid, incident
 
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryErrorCode, note_code
 
 pytestmark = pytest.mark.anyio
 
@@ -150,7 +150,7 @@ async def test_the_full_form_has_every_event_and_alert_and_the_compact_one_count
     fields = ("product", "url", "remediation_steps", "provider")
     hidden = sum(field in row["alerts"][0] and field not in short["alerts"][0] for field in fields)
     assert left_out["alert_fields"] >= hidden * len(short["alerts"]) > 0
-    told = [note for note in compact.notes if note.startswith("Compact form of incident 1: left out are ")]
+    told = [note for note in compact.notes if note_code(note) == "row_parts_left_out"]
     assert all(str(count) in told[0] for count in left_out.values())
 
 

@@ -12,10 +12,10 @@ from sentinel_rag.agent.answers.results import numbered
 from sentinel_rag.agent.answers.view import view
 from sentinel_rag.agent.tokens import EstimatingCounter
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryErrorCode, note_code
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.incident_references import IncidentReference, ReferenceKind, parse_reference
+from sentinel_rag.sentinel.incident_resolution import IncidentReference, ReferenceKind, parse_reference
 
 pytestmark = pytest.mark.anyio
 
@@ -102,12 +102,12 @@ def estate(serving: Any) -> Any:
 
 
 @pytest.mark.requirement("TOOL-6")
-async def test_a_number_that_is_a_sentinel_number_and_a_defender_id_is_ambiguous(estate: Any) -> None:
+async def test_a_number_is_one_of_sentinel_before_it_is_a_defender_id_and_the_other_is_told(estate: Any) -> None:
     result = await estate.ask("get_incident_detail", incident="7")
-    assert [row["number"] for row in result.rows] == [7, 8]
-    assert result.summary["ambiguous"] is True
+    assert [row["number"] for row in result.rows] == [7]
+    assert result.summary["ambiguous"] is False
     assert any("7 is ambiguous" in note and "incident 8" in note for note in result.notes)
-    assert "Both are here: first the one with the Sentinel number 7." in result.notes
+    assert any("Taken as the Sentinel number 7" in note for note in result.notes)
 
 
 async def test_the_alerts_of_an_ambiguous_number_are_of_one_incident_and_it_is_told_of_which(estate: Any) -> None:
@@ -189,7 +189,8 @@ async def test_the_detail_holds_alerts_entities_comments_and_timeline(estate: An
         {"time": "2024-07-30T09:00:00Z", "event": "Status changed from New to Active by ana@contoso.example"},
         {"time": "2024-07-30T09:00:00Z", "event": "Severity changed from High to Medium by ana@contoso.example"},
     ]
-    assert any("names 1 alert that SecurityAlert has no row for" in note for note in result.notes)
+    told = [note for note in result.notes if "names 1 alert that SecurityAlert has no row for" in note]
+    assert [note_code(note) for note in told] == ["alerts_without_row"]
 
 
 async def test_an_alert_that_disagrees_with_its_incident_is_told_to_be_a_snapshot(estate: Any) -> None:

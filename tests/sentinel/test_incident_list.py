@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from estate_rows import guid, incident
 
-from sentinel_rag.contracts.query_results import TimeWindow, parse_time
+from sentinel_rag.contracts.query_results import TimeWindow, note_code, parse_time
 
 pytestmark = pytest.mark.anyio
 
@@ -190,7 +190,8 @@ async def test_a_reopened_incident_is_open_and_told(versions: Any) -> None:
     result = await versions.ask("query_incidents", severity="High", time_window="last_7d")
     assert result.rows[0]["status"] == "Active"
     assert result.rows[0]["closed_time"] == "2024-07-31T09:00:00Z"
-    assert any(note.startswith("Incident 2 carries a closing time") for note in result.notes)
+    told = [note for note in result.notes if note.startswith("Incident 2 carries a closing time")]
+    assert [note_code(note) for note in told] == ["closed_and_open_again"]
 
 
 async def test_alerts_are_counted_by_distinct_ids_and_by_the_counter_where_ids_are_missing(versions: Any) -> None:
@@ -282,3 +283,51 @@ async def test_the_window_applies_to_the_time_that_was_asked_for(
     assert result.coverage.rows_total == len(expected)
     columns = {"created": "CreatedTime", "closed": "ClosedTime", "updated": "LastModifiedTime"}
     assert result.coverage.time_column == columns[time_field]
+
+
+@pytest.fixture(scope="module")
+def closings(serving: Any) -> Any:
+    """1 was closed by Ines and commented by Karl; 2 by Karl, reopened, and closed again by Ines; 3 by a rule; 4 is open
+    again; 5 Defender merged."""
+
+    def version(number: int, hour: int, by: str, **over: Any) -> dict[str, Any]:
+        told = {"Status": "Closed", "Classification": "FalsePositive", "ModifiedBy": by, **over}
+        return incident(number, f"2024-08-01T{hour:02}:00:00Z", CreatedTime="2024-08-01T01:00:00Z", **told)
+
+    nine, ten = "2024-08-01T09:00:00Z", "2024-08-01T10:00:00Z"
+    return serving(
+        SecurityIncident=[
+            version(1, 9, "ines@contoso.example", ClosedTime=nine),
+            version(1, 11, "karl@contoso.example", ClosedTime=nine),
+            version(2, 9, "karl@contoso.example", ClosedTime=nine, Classification="TruePositive"),
+            version(2, 9, "karl@contoso.example", Status="Active", ClosedTime=nine),
+            version(2, 10, "ines@contoso.example", ClosedTime=ten, Classification="BenignPositive"),
+            version(3, 9, "Automation rule - close noise", ClosedTime=nine),
+            version(4, 9, "ines@contoso.example", ClosedTime=nine),
+            version(4, 10, "karl@contoso.example", ClosedTime=nine, Status="Active"),
+            version(5, 9, "Microsoft Defender XDR - alert correlation", Labels=[{"labelName": "Redirected"}]),
+        ]
+    )
+
+
+@pytest.mark.requirement("TOOL-1")
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"classification": "FalsePositive"}, [1, 3]),
+        ({"classification": "BenignPositive"}, [2]),
+        ({"classification": "TruePositive"}, []),
+        ({"closed_by": "INES"}, [1, 2]),
+        ({"closed_by": "automation rule"}, [3]),
+        ({"closed_by": "karl"}, []),
+        ({"closed_by": "ines", "classification": "FalsePositive"}, [1]),
+        ({"closed_by": '" or 1 == 1 //'}, []),
+    ],
+    ids=str,
+)
+async def test_incidents_are_found_by_how_and_by_whom_they_were_closed(
+    closings: Any, filters: dict[str, str], found: list[int]
+) -> None:
+    result = await closings.ask("query_incidents", **filters)
+    assert sorted(numbers(result)) == found
+    assert result.coverage.rows_total == len(found)

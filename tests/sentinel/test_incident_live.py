@@ -13,7 +13,7 @@ from sentinel_servers import NOW, ScriptedArm, connected, managed
 from starlette.responses import JSONResponse
 
 from sentinel_rag.contracts.query_results import QueryResult
-from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, RateBuckets, RestOperation
+from sentinel_rag.sentinel.rest.connection import LIMITS, RateBuckets, RestOperation
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
 from sentinel_rag_testing.loopback import serve

@@ -31,6 +31,9 @@ def estate(serving: Any) -> Any:
             {"TimeGenerated": MONDAY, "DeviceName": "wks-02", "FileName": "tool.bin", "SHA256": HASH.upper()},
             {"TimeGenerated": TUESDAY, "DeviceName": "wks-03", "FileName": "other.bin", "SHA256": "0" * 64},
         ],
+        SecurityEvent=[
+            {"TimeGenerated": MONDAY, "EventID": 4688, "Computer": "srv-09", "CommandLine": "whoami /all"},
+        ],
         SigninLogs=[{"TimeGenerated": MONDAY, "UserPrincipalName": "ana@corp.example", "IPAddress": "203.0.113.66"}],
         Syslog=[{"TimeGenerated": TUESDAY, "Computer": "fw", "SyslogMessage": 'drop 203.0.113.66 "; print 1 // x'}],
         Odd_CL=[{"TimeGenerated": TUESDAY, "Note_s": "seen 203.0.113.66 once"}],
@@ -63,6 +66,11 @@ async def test_of_a_long_cell_the_part_around_the_text_is_told(estate: Any) -> N
     assert row["found"].startswith("ProcessCommandLine: …")
     assert "rclone.exe copy" in row["found"]
     assert len(row["found"]) < 300
+
+
+async def test_what_was_acted_on_is_told_wherever_the_text_is_found(estate: Any) -> None:
+    told = [(await estate.ask("search_logs", text=text)).rows[0] for text in ("srv-09", "wks-02")]
+    assert [(row["activity"], row["object"]) for row in told] == [("4688", "whoami /all"), (None, "tool.bin")]
 
 
 async def test_what_occurs_nowhere_names_every_table_that_was_searched(estate: Any) -> None:

@@ -9,7 +9,7 @@ from estate_rows import alert, incident
 
 from sentinel_rag.sentinel.entity_search import MOST_CANDIDATES
 from sentinel_rag.sentinel.template_queries import MOST_ROWS_COUNTED
-from sentinel_rag.sentinel.top_entities import MOST_ALERTS_READ
+from sentinel_rag.sentinel.threat_summary import MOST_ALERTS_READ
 
 pytestmark = pytest.mark.anyio
 

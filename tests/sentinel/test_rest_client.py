@@ -18,7 +18,7 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.rest import ArmConnection, Incident, SentinelRest
-from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, RateBuckets, RestOperation
+from sentinel_rag.sentinel.rest.connection import LIMITS, RateBuckets, RestOperation
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
 from sentinel_rag_testing.loopback import serve
 

@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.app.named_connections import connected_service
+from sentinel_rag.app.azure import connected_service
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
+from sentinel_rag.contracts.query_results import NoteCode, QueryError, QueryErrorCode, QueryResult, note_code
 from sentinel_rag.contracts.tool_schemas import (
     ALL_WORKSPACES_TOOLS,
     OPT_IN_TOOLS,
@@ -155,6 +155,16 @@ async def test_all_puts_lists_together_in_their_order_with_totals_for_each(prod:
     assert [row["title"] for row in oldest.rows] == ["prod one", "emea one"]
     severest = await ask(urls, "query_incidents", workspace="all", order="severity", limit=4)
     assert [row["title"] for row in severest.rows] == ["emea two", "emea one", "prod one", "prod three"]
+
+
+async def test_a_note_of_one_workspace_among_all_keeps_its_code(prod: Any, serving: Any) -> None:
+    reopened = incident(7, "2024-07-02T00:00:00Z", Status="Active", ClosedTime="2024-07-01T00:00:00Z")
+    result = await ask(
+        {"prod": prod.url, "apac": serving(SecurityIncident=[reopened]).url}, "query_incidents", workspace="all"
+    )
+    told = [note for note in result.notes if note_code(note) == NoteCode.CLOSED_AND_OPEN_AGAIN]
+    assert len(told) == 1
+    assert told[0].startswith("apac: Incident 7 carries a closing time")
 
 
 async def test_the_pages_of_all_are_those_of_one_list(prod: Any, emea: Any) -> None:

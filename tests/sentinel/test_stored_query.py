@@ -13,13 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.query_results import TimeWindow, format_time
-from sentinel_rag.sentinel.stored_query import LONGEST_WINDOW, StoredQuery, stored_query, taken_apart
-from sentinel_rag.sentinel.stored_times import stored_span, stored_time
+from sentinel_rag.sentinel.stored_query import (
+    LONGEST_WINDOW,
+    AlertQuery,
+    stored_query,
+    stored_span,
+    stored_time,
+    taken_apart,
+)
 
 START = datetime(2024, 7, 18, 12, 42, 18, tzinfo=UTC)
 
 
-def stored(properties: Any, **over: Any) -> StoredQuery | None:
+def stored(properties: Any, **over: Any) -> AlertQuery | None:
     text = properties if isinstance(properties, str) else json.dumps(properties)
     written = datetime(2024, 8, 1, 12, 47, tzinfo=UTC)
     times = {"StartTime": written - timedelta(minutes=10), "EndTime": written - timedelta(minutes=5)}

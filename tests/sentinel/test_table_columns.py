@@ -33,7 +33,7 @@ def estate(serving: Any) -> Served:
 @pytest.mark.requirement("TOOL-5")
 async def test_every_column_of_the_schema_comes_with_its_type_and_filled_ones_first(estate: Any) -> None:
     """Field report H2: a schema look-up tells table and column names, so that a query need not guess them."""
-    result = await estate.ask("describe_table", table="SigninLogs")
+    result = await estate.ask("describe_table", table="SigninLogs", examples=True)
     assert {row["column"]: row["type"] for row in result.rows}.items() >= dict(known_tables()["SigninLogs"]).items()
     filled = {row["column"]: row["filled"] for row in result.rows if row["filled"]}
     assert filled.items() >= {"TimeGenerated": 2, "UserPrincipalName": 2, "Location": 1, "LocationDetails": 2}.items()
@@ -49,7 +49,17 @@ async def test_every_column_of_the_schema_comes_with_its_type_and_filled_ones_fi
     coverage = result.coverage
     assert (coverage.tables, coverage.table_rows) == (("SigninLogs",), 2)
     assert coverage.table_newest is not None
+
+
+async def test_columns_that_hold_nothing_are_counted_and_not_listed(estate: Any) -> None:
+    result = await estate.ask("describe_table", table="SigninLogs")
+    assert {row["column"] for row in result.rows} >= {"TimeGenerated", "UserPrincipalName", "Location"}
+    assert all(row["filled"] for row in result.rows)
     assert "example" not in result.rows[0]
+    empty = result.summary["columns"] - result.summary["columns_filled"]
+    assert result.notes == (
+        f"{empty} columns hold nothing in the 2 rows read and are left out. examples: true lists every column.",
+    )
 
 
 async def test_examples_are_values_of_the_newest_rows_and_come_only_when_asked_for(estate: Any) -> None:
@@ -73,11 +83,8 @@ async def test_a_long_example_is_one_short_line(serving: Any) -> None:
 async def test_the_name_is_taken_in_any_case_and_its_spelling_is_told(estate: Any, name: str) -> None:
     result = await estate.ask("describe_table", table=name)
     assert result.summary["table"] == "SigninLogs"
-    assert result.notes == (
-        ()
-        if name.strip() == "SigninLogs"
-        else ("The table's name is SigninLogs; names of tables and columns are case sensitive.",)
-    )
+    told = "The table's name is SigninLogs; names of tables and columns are case sensitive." in result.notes
+    assert told == (name.strip() != "SigninLogs")
 
 
 async def test_an_imported_table_has_its_own_columns(estate: Any) -> None:
@@ -121,7 +128,7 @@ async def test_an_odd_name_of_the_schema_is_quoted(wire: Any) -> None:
 async def test_a_table_made_a_moment_ago_is_found(wire: Any) -> None:
     from sentinel_servers import connected
 
-    from sentinel_rag.sentinel.workspace_schema import WorkspaceSchema
+    from sentinel_rag.sentinel.workspace_view import WorkspaceSchema
 
     async with connected(wire.url) as workspace:
         schema = WorkspaceSchema(workspace)

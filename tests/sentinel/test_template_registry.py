@@ -176,3 +176,11 @@ def test_a_folder_without_templates_is_a_fault(tmp_path: Path) -> None:
 
 def test_the_shipped_templates_are_package_data() -> None:
     assert {path.suffix for path in TEMPLATE_FOLDER.iterdir()} == {".yaml"}
+
+
+def test_the_filters_of_a_template_are_those_that_every_row_fulfils() -> None:
+    shipped = load_templates()
+    assert shipped["mfa_denied_signins"].filters == ['ResultType == "500121"']
+    assert shipped["logons_on_host"].filters == ["EventID in (4624, 4625)"]
+    assert not shipped["account_activity_timeline"].filters  # each log of the union has its own
+    assert not shipped["signins_from_ip"].filters  # what a parameter fills is told by the call

@@ -58,8 +58,17 @@ def parent(name: str) -> dict[str, Any]:
     return {"InitiatingProcessFileName": name}
 
 
+WINDOWS = {"logons_of_account": "svc@corp.example", "logons_by_authentication": "sync@corp.example"}
+"""Accounts of templates that read logons to Windows."""
+
+
 def event(number: int, host: str, account: str, **over: Any) -> dict[str, Any]:
     return {"EventID": number, "Computer": host, "Account": account, "IpAddress": "10.0.0.5", "LogonType": 3, **over}
+
+
+def ntlm(number: int, host: str, account: str, **over: Any) -> dict[str, Any]:
+    told = {"AuthenticationPackageName": "NTLM", "LogonTypeName": "3 - Network", "TargetAccount": account, **over}
+    return event(number, host, account, **told)
 
 
 def audit(operation: str, category: str, target: str, **over: Any) -> dict[str, Any]:
@@ -138,6 +147,10 @@ def estate(serving: Any) -> Any:
             event(4625, "dc01", "CORP\\bob"),
             event(4625, "dc02", "CORP\\bob"),
             event(4624, "dc02", "CORP\\bob"),
+            ntlm(4624, "fs01.corp.example", "CORP\\sync", LmPackageName="NTLM V1"),
+            ntlm(4624, "fs01.corp.example", "CORP\\sync", LmPackageName="NTLM V2"),
+            ntlm(4625, "fs01.corp.example", "CORP\\sync", LmPackageName="NTLM V2"),
+            ntlm(4624, "fs02", "CORP\\eve", AuthenticationPackageName="Kerberos", LmPackageName="-"),
         ),
         DeviceLogonEvents=rows(
             {"DeviceName": "srv01", "AccountName": "svc", "ActionType": "LogonSuccess", "LogonType": "Network"},
@@ -440,7 +453,25 @@ CASES: list[Case] = [
         ["Account", "Logons", "Failures"],
         [("CORP\\ana", 1, 1), ("CORP\\bob", 0, 1)],
     ),
-    ("failed_logons_by_account", {}, ["FailedAccount", "Failures"], [("CORP\\bob", 2), ("CORP\\ana", 1)]),
+    (
+        "logons_by_authentication",
+        {"package": "ntlm", "logon_type": "Network", "account": "sync@corp.example"},
+        ["Version", "LogonAccount", "Logons", "Failures"],
+        [("NTLM V2", "CORP\\sync", 1, 1), ("NTLM V1", "CORP\\sync", 1, 0)],
+    ),
+    (
+        "logons_by_authentication",
+        {"package": "NTLM V1", "logon_type": "3", "host": "FS01"},
+        ["Package", "Version", "Computer"],
+        [("NTLM", "NTLM V1", "fs01.corp.example")],
+    ),
+    ("logons_by_authentication", {"package": "kerberos"}, ["LogonAccount", "Version"], [("CORP\\eve", "")]),
+    (
+        "failed_logons_by_account",
+        {},
+        ["FailedAccount", "Failures"],
+        [("CORP\\bob", 2), ("CORP\\ana", 1), ("CORP\\sync", 1)],
+    ),
     ("logons_of_account", {"account": "CORP\\svc"}, ["DeviceName"], [("srv01",)]),
     ("logons_of_account", {"account": "svc"}, ["DeviceName", "Logons", "Failures"], [("srv01", 1, 1)]),
     ("network_connections_of_host", {"host": "SRV03"}, ["RemoteUrl", "Ports"], [("c2.evil.example", [80])]),
@@ -717,7 +748,7 @@ async def test_what_players_missed_is_found_in_the_sample(
 @pytest.mark.parametrize(
     ("template", "parameter", "name"),
     [
-        (template.name, parameter.name, "svc@corp.example" if template.name == "logons_of_account" else BOB)
+        (template.name, parameter.name, WINDOWS.get(template.name, BOB))
         for template in load_templates().values()
         for parameter in template.parameters
         if parameter.name in ("user", "account", "actor", "caller", "target")
@@ -814,7 +845,7 @@ async def test_the_list_tells_every_template_in_one_call_that_a_model_can_read(e
     """Model report, finding 24: 35 of 56 were shown, and there was no way to the others."""
     result = await estate.ask("list_kql_templates")
     assert [row["name"] for row in result.rows] == list(load_templates())
-    assert result.summary == {"templates": 61, "found": 61, "detail": "compact"}
+    assert result.summary == {"templates": 62, "found": 62, "detail": "compact"}
     by_name = {row["name"]: row for row in result.rows}
     assert by_name["risky_signins"]["parameters"] == ["min_risk=low"]
     assert by_name["signins_from_ip"]["parameters"] == ["ip"]
@@ -843,31 +874,29 @@ async def test_the_list_tells_all_of_a_template_on_demand(estate: Any) -> None:
 
 async def test_the_list_is_paged_with_its_total(estate: Any) -> None:
     pages = [await estate.ask("list_kql_templates", limit=20, offset=offset) for offset in (0, 20, 40, 60)]
-    assert [len(page.rows) for page in pages] == [20, 20, 20, 1]
-    assert {page.coverage.rows_total for page in pages} == {61}
+    assert [len(page.rows) for page in pages] == [20, 20, 20, 2]
+    assert {page.coverage.rows_total for page in pages} == {62}
     assert [row["name"] for page in pages for row in page.rows] == list(load_templates())
 
 
 @pytest.mark.parametrize(
     ("search", "found"),
     [
-        (
-            "failed sign-ins by country",
-            {"signins_by_country", "failed_signins_by_ip", "failed_signins_by_user", "signin_places_of_user"},
-        ),
-        ("T1566", {"emails_from_sender", "url_clicks"}),
+        ("T1566", ["emails_from_sender", "url_clicks"]),
         (
             "lateral movement",
-            {"account_activity_timeline", "logons_of_account", "logons_on_host", "network_connections_of_host"},
+            [
+                *("account_activity_timeline", "logons_by_authentication", "logons_of_account", "logons_on_host"),
+                "network_connections_of_host",
+            ],
         ),
-        ("DnsEvents", {"dns_queries_by_host", "dns_queries_for_domain"}),
-        ("which users failed MFA?", {"mfa_denied_signins"}),
-        ("PASSWORD spray", {"failed_signins_by_ip"}),
+        ("DnsEvents", ["dns_queries_by_host", "dns_queries_for_domain"]),
+        ("PASSWORD spray", ["failed_signins_by_ip", "mfa_denied_signins"]),
     ],
 )
-async def test_templates_are_found_by_words_and_few_are_told_whole(estate: Any, search: str, found: set[str]) -> None:
+async def test_templates_are_found_by_words_and_few_are_told_whole(estate: Any, search: str, found: list[str]) -> None:
     result = await estate.ask("list_kql_templates", search=search)
-    assert {row["name"] for row in result.rows} == found
+    assert [row["name"] for row in result.rows] == found
     assert result.summary["detail"] == "full"
     assert all(row["questions"] for row in result.rows)
 
@@ -877,7 +906,7 @@ async def test_where_no_template_has_every_word_those_with_most_come_and_it_is_t
     assert [row["name"] for row in result.rows] == ["success_after_failures"]
     assert result.notes == ("No template has every word of the search; these fit best.",)
     assert (await estate.ask("list_kql_templates", search="zzz")).rows == ()
-    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 61
+    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 62
 
 
 def test_the_description_of_run_kql_query_names_every_template() -> None:

@@ -12,10 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.json_text import load_json
-from sentinel_rag.sentinel.log_tables import LogsTable, decode_table
-from sentinel_rag.sentinel.query_answers import CollectorPause, read_answer, read_large_answer
-from sentinel_rag.sentinel.typed_rows import read_typed
+from sentinel_rag.sentinel.log_tables import (
+    CollectorPause,
+    LogsTable,
+    decode_table,
+    read_answer,
+    read_large_answer,
+    read_typed,
+)
+from sentinel_rag.sentinel.response_bodies import load_json
 
 pytestmark = pytest.mark.requirement("DATA-1")
 

@@ -7,7 +7,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from sentinel_rag.app.telemetry import telemetry_configuration
+from sentinel_rag.app.plan import telemetry_configuration
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import Settings, load_settings
 
@@ -106,7 +106,7 @@ def test_the_standard_switch_turns_spans_off(tmp_path: Path) -> None:
         ("OTEL_EXPORTER_OTLP_HEADERS", f"a={SECRET}%0d%0ax: y", "no header may"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf on port 4318"),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "whole number"),
-        ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/ca.pem", "not a file"),
+        ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/ca.pem", "cannot be read"),
         ("OTEL_TRACES_SAMPLER", "sometimes", "not one of"),
         ("OTEL_TRACES_SAMPLER_ARG", "1.5", "share from 0 to 1"),
         ("OTEL_TRACES_SAMPLER_ARG", "nan", "share from 0 to 1"),

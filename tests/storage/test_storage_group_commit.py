@@ -16,7 +16,7 @@ import pytest
 
 from sentinel_rag.audit import Database, Durability
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.storage import wal_upkeep as wal_upkeep
+from sentinel_rag.storage import group_commit
 
 
 def where(connection: sqlite3.Connection) -> int:
@@ -186,17 +186,17 @@ def test_the_upkeep_of_a_file_that_was_taken_away_ends_with_its_database_and_not
     """An error of its thread would fail this test; a file that comes back is looked after again."""
     path = tmp_path / "j.sqlite"
     with closing(sqlite3.connect(tmp_path / "other.sqlite", check_same_thread=False)) as connection:
-        upkeep = wal_upkeep.WalUpkeep(path, connection, threading.Lock())
-        upkeep.committed(wal_upkeep.AFTER_JOBS)
+        upkeep = group_commit.WalUpkeep(path, connection, threading.Lock())
+        upkeep.committed(group_commit.AFTER_JOBS)
         with closing(sqlite3.connect(path)) as made:
             made.execute("PRAGMA journal_mode = WAL")
-        upkeep.committed(wal_upkeep.AFTER_JOBS)
+        upkeep.committed(group_commit.AFTER_JOBS)
         upkeep.close()
 
 
 @pytest.mark.anyio
 async def test_the_log_stays_small_however_much_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wal_upkeep, "AFTER_JOBS", 100)
+    monkeypatch.setattr(group_commit, "AFTER_JOBS", 100)
     with Database(tmp_path / "j.sqlite") as database:
         await database.run(table)
         log = tmp_path / "j.sqlite-wal"

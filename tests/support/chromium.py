@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_MS = 300_000
 """For a machine that does other things too; nothing waits for it that goes well."""
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first opens a page with a quarter of the work: it has no windows to draw."""
 PAGE = Path(sentinel_rag.__file__).parent / "surfaces" / "web" / "page" / "index.html"
 REASON = Path(sys.prefix) / "browser-missing"
 

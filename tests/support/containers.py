@@ -9,15 +9,15 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 from tests.support.private_authority import Authority
 
-SENTINEL = Path(sys.executable).parent / "sentinel"
 TIMEOUT_S = 300
 
 
@@ -42,15 +42,8 @@ class Container:
 
     def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """A command beside the running role, as `kubectl exec` runs one."""
-        return subprocess.run(
-            [*self.inside, SENTINEL, *arguments],
-            input=stdin,
-            env=self.environment,
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-        )
+        command = [*self.inside, SENTINEL, *arguments]
+        return fork_server.run(command, input=stdin, env=self.environment, cwd=self.home, text=True, timeout=TIMEOUT_S)
 
     def log(self, role: str) -> str:
         """What the role has written to its standard error."""
@@ -64,7 +57,7 @@ class Container:
         does not start."""
         with (
             (self.home / f"{role}.log").open("w") as log,
-            subprocess.Popen(
+            subprocess.Popen(  # a new process: tests look at its children and at what it shows of itself
                 [*self.inside, SENTINEL, "serve", role, "--json", "--listen", listen, *options],
                 env=self.environment,
                 cwd=self.home,
@@ -85,7 +78,7 @@ class Container:
                 yield found, process
             finally:
                 process.send_signal(signal.SIGTERM)
-                process.wait(30)
+                process.wait(TIMEOUT_S)
 
 
 @dataclass(frozen=True)

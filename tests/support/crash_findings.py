@@ -21,7 +21,7 @@ from tests.support.crash_load import ANSWER_SECONDS, Approved, Told
 
 from sentinel_rag.audit import JournalEntry, JournalReader, OutcomeStatus, RecordConnection
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow import NoSuchHandle, Reference
+from sentinel_rag.gateway.flow import HandleReference, NoSuchHandle
 from sentinel_rag.gateway.store import State
 from sentinel_rag_testing.fake_tool_server import RecordedCall
 
@@ -158,7 +158,7 @@ class Findings:
 
     def _expect_handles(self, state: State) -> None:
         for session_id, handle, hidden in self._told.handles:
-            reference = Reference.parse(handle)
+            reference = HandleReference.parse(handle)
             try:
                 found = anyio.run(state.handles.resolve, session_id, [reference])[reference].value
             except NoSuchHandle:

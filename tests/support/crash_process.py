@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from starlette.types import ASGIApp
+from tests.support import fork_server
 from tests.support.crash_load import POLICY, Keys
 
 from sentinel_rag.audit import JournalPlace, PostgresPlace
@@ -107,7 +108,7 @@ def gateway_processes(surroundings: Surroundings, count: int) -> Iterator[list[G
     command = [sys.executable, "-m", "tests.support.crash_process", *map(str, (*told, *files))]
     try:
         for _ in range(count):
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            process = fork_server.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             assert process.stdout is not None
             assert process.stdin is not None
             process.stdin.write(f"{json.dumps(database)}\n")

@@ -9,8 +9,7 @@ import os
 
 import pytest
 
-from sentinel_rag.knowledge.embedding.local_installation import local_model_state
-from sentinel_rag.knowledge.embedding.minilm import MiniLm
+from sentinel_rag.knowledge.embedding.minilm import MiniLm, local_model_state
 
 
 def embedding_model() -> MiniLm:

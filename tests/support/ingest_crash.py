@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from tests.support import fork_server
 from tests.support.ingest_crash_process import SPACE, MadeIncidents, vector_of
 
 from sentinel_rag.knowledge.chunking import chunks_of
@@ -176,7 +177,7 @@ def _made(count: int) -> Mapping[str, Mapping[str, Document]]:
 
 
 def _start(role: str, store: Path, *numbers: int, stdin: int | None = subprocess.DEVNULL) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return fork_server.Process(
         [sys.executable, "-m", _MODULE, role, str(store), *map(str, numbers)],
         stdin=stdin,
         stdout=subprocess.PIPE,

@@ -24,10 +24,10 @@ from sentinel_rag.knowledge.incident_ingestion import (
     IncidentListing,
     ListedIncident,
     ReadIncident,
+    StoredIncident,
     ingest_incidents,
 )
-from sentinel_rag.knowledge.incident_versions import IncidentVersion
-from sentinel_rag.knowledge.ingest_lock import IngestLock
+from sentinel_rag.knowledge.ingest_runs import IngestLock
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
 from sentinel_rag.knowledge.stores.port import Vector, VectorSpace
@@ -84,7 +84,7 @@ class MadeIncidents:
             classification_comment=f"closed, number {number}" if changed else "",
             comments=tuple(f"comment {n} on {number}" for n in range(number % 4)),
         )
-        version = IncidentVersion("made", f"guid-{number}", f'"{number}-{changed}"', created=created.isoformat())
+        version = StoredIncident("made", f"guid-{number}", f'"{number}-{changed}"', created=created.isoformat())
         return ListedIncident(version, record)
 
 

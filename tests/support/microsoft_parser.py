@@ -11,8 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
-from sentinel_rag.sentinel.kql_guard.parser_installation import installed_parser, parser_state
+from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser, installed_parser, parser_state
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.gateway.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.knowledge.documents import Collection, Document
-from sentinel_rag.knowledge.embedding.port import Embedder
+from sentinel_rag.knowledge.embedding import Embedder
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore, create_app

@@ -57,6 +57,8 @@ class _Estate:
             rows = [row for row in rows if row["status"] in (("New", "Active") if status == "Open" else (status,))]
         title = str(arguments.get("title_contains", "")).lower().split()
         rows = [row for row in rows if all(word in str(row["title"]).lower() for word in title)]
+        if "classification" in arguments:
+            rows = [row for row in rows if row["classification"] == arguments["classification"]]
         owner = str(arguments.get("owner", "")).lower()
         if owner == "unassigned":
             rows = [row for row in rows if not row["owner"]]

@@ -17,8 +17,7 @@ from sentinel_rag.contracts.query_results import QueryError, parse_time
 from sentinel_rag.contracts.tool_calls import DocumentResult
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_document
-from sentinel_rag.knowledge.folder_ingestion import ingest_folder
-from sentinel_rag.knowledge.ingestion import ingest
+from sentinel_rag.knowledge.ingestion import ingest, ingest_folder
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools

@@ -7,7 +7,6 @@ import os
 import pty
 import select
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.surfaces.cli._approval_page import page, summary
@@ -25,7 +26,6 @@ from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
-SENTINEL = Path(sys.executable).parent / "sentinel"
 POLICY = """
 tools:
   - name: read_mail
@@ -63,10 +63,8 @@ class Terminal:
 
     def run(self, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in {**self.environment, **changes}.items() if value}
-        command = [str(SENTINEL), "approvals", *arguments]
-        return subprocess.run(
-            command, env=environment, cwd=self.home.parent, capture_output=True, text=True, timeout=WAIT_S
-        )
+        command = [SENTINEL, "approvals", *arguments]
+        return fork_server.run(command, env=environment, cwd=self.home.parent, text=True, timeout=WAIT_S)
 
     def ask(self, query: str = "what the ceo wrote") -> str:
         """A search with more in it than the web may have; the id under which it waits."""
@@ -109,12 +107,15 @@ def test_a_person_lists_shows_and_decides(terminal: Terminal) -> None:
     denied = terminal.run("deny", second, "--json")
     assert (denied.returncode, json.loads(denied.stdout)["state"]) == (0, "denied")
     assert terminal.gateway.call("web_search", {"query": "what the ceo wrote"}).status == 200
-    assert terminal.gateway.call("web_search", {"query": "another"}).status == 403
+    assert "denied this call on" in terminal.gateway.call("web_search", {"query": "Another"}).body["note"]
+    assert terminal.run("lift", second[:8]).stdout == 'Lifted: web_search (query="another") may be asked about again.\n'
+    assert "approval_id" in terminal.gateway.call("web_search", {"query": "Another"}).body
+    assert "nothing is to be lifted" in terminal.run("lift", second).stderr
 
     assert "APPROVED AND USED" in terminal.run("show", first).stdout
     assert ": the ceo agreed" in terminal.run("show", first).stdout
     everything = json.loads(terminal.run("list", "--state", "all", "--json").stdout)
-    assert [each["state"] for each in everything["approvals"]] == ["used", "denied"]
+    assert [each["state"] for each in everything["approvals"]] == ["used", "denied", "pending"]
 
 
 @pytest.mark.requirement("APPR-1")
@@ -277,8 +278,8 @@ def test_the_page_tells_why_in_the_words_of_the_labels() -> None:
 
 def test_watch_prints_each_new_one_once_in_a_pipe(terminal: Terminal) -> None:
     first = terminal.ask()
-    with subprocess.Popen(
-        [str(SENTINEL), "approvals", "watch", "--json"],
+    with fork_server.Process(
+        [SENTINEL, "approvals", "watch", "--json"],
         env=terminal.environment,
         cwd=terminal.home.parent,
         stdin=subprocess.DEVNULL,
@@ -299,8 +300,8 @@ def on_a_terminal(terminal: Terminal, *arguments: str) -> Iterator[int]:
     """The command on a pseudo-terminal of 100 columns; the value is its other end."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (40, 100))
-    with subprocess.Popen(
-        [str(SENTINEL), "approvals", *arguments],
+    with fork_server.Process(
+        [SENTINEL, "approvals", *arguments],
         env=terminal.environment,
         cwd=terminal.home.parent,
         stdin=theirs,

@@ -6,9 +6,7 @@ import io
 
 import pytest
 
-from sentinel_rag.surfaces.cli._ingest_progress import EVERY_S, progress_line, shown
-from sentinel_rag.surfaces.cli._knowledge_client import WorkspaceOutcome
-from sentinel_rag.surfaces.cli.knowledge_ingest import print_outcomes
+from sentinel_rag.surfaces.cli.knowledge_ingest import EVERY_S, WorkspaceOutcome, print_outcomes, progress_line, shown
 
 pytestmark = pytest.mark.requirement("KNOW-2")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.support.embedding_model import embedding_model
 
-from sentinel_rag.knowledge.embedding import local_installation
-from sentinel_rag.knowledge.ingest_lock import IngestLock
+from sentinel_rag.knowledge.embedding import minilm
+from sentinel_rag.knowledge.ingest_runs import IngestLock
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag_testing.scripted_model import ScriptedModel
 from sentinel_rag_testing.scripted_model.replies import Reply, json_reply
@@ -32,7 +32,7 @@ def run(clean_environment: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 @pytest.fixture
 def without_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A machine on which the tokenizer was never installed."""
-    monkeypatch.setattr(local_installation, "default_tokenizer", lambda: tmp_path / "nowhere" / "tokenizer.json")
+    monkeypatch.setattr(minilm, "default_tokenizer", lambda: tmp_path / "nowhere" / "tokenizer.json")
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_with_the_model_they_are_found_by_meaning_after_a_rebuild(
 ) -> None:
     embedding_model()
     with monkeypatch.context() as patch:
-        patch.setattr(local_installation, "default_tokenizer", lambda: tmp_path / "nowhere")
+        patch.setattr(minilm, "default_tokenizer", lambda: tmp_path / "nowhere")
         assert run("ingest", str(folder))[0] == 0
         code, _, err = run("rebuild")
         assert (code, "Run: sentinel knowledge install" in err) == (1, True)
@@ -84,7 +84,7 @@ def test_with_the_model_they_are_found_by_meaning_after_a_rebuild(
     assert json.loads(out)["hits"][0]["by_meaning"] == 1
     assert json.loads(out)["hits"][0]["citation"] == "mail.md > Mail > Contain"
     with monkeypatch.context() as patch:
-        patch.setattr(local_installation, "default_tokenizer", lambda: tmp_path / "nowhere")
+        patch.setattr(minilm, "default_tokenizer", lambda: tmp_path / "nowhere")
         code, _, err = run("ingest", str(folder))
         assert (code, "The store holds vectors of all-MiniLM-L6-v2" in err) == (1, True)
         assert "Next: Run: sentinel knowledge install" in err
@@ -266,3 +266,23 @@ def test_the_next_ingest_knows_the_folder_of_the_last_one(run: Run, folder: Path
     assert (code, "a folder that is not there now" in err) == (2, True)
     assert "the shipped ones lie in" in err
     assert "finds no folder" in run("status")[1]
+
+
+@pytest.mark.requirement("KNOW-3")
+def test_playbooks_are_listed_and_those_that_are_named_are_removed_and_no_other(
+    run: Run, folder: Path, without_model: None
+) -> None:
+    assert run("list")[0] == 3
+    run("ingest", str(folder))
+    code, out, _ = run("list", "--json")
+    assert code == 0
+    assert json.loads(out) == [
+        {"name": "mail.md", "title": "Mail", "techniques": ["T1566"]},
+        {"name": "shell.md", "title": "Shell", "techniques": []},
+    ]
+    code, _, err = run("remove", "mail.md", "nowhere.md")
+    assert code == 2
+    assert "There is no playbook nowhere.md." in err
+    assert len(json.loads(run("list", "--json")[1])) == 2  # one that is not there removes none
+    assert run("remove", "mail.md") == (0, "Removed: mail.md\n", "")
+    assert [each["name"] for each in json.loads(run("list", "--json")[1])] == ["shell.md"]

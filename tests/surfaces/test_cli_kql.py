@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,17 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the home of the first test with rows is kept, for the others to copy."""
+    return tmp_path_factory.mktemp("kept") / "home"
+
+
 @pytest.fixture
-def filled(run: Run, tmp_path: Path) -> Run:
+def filled(run: Run, clean_environment: Path, kept: Path, tmp_path: Path) -> Run:
+    if kept.exists():
+        shutil.copytree(kept, clean_environment)
+        return run
     places = ["PT", "PT", "PT", "RO", "RO", "\x1b[31mXX", ""]
     rows = [
         {
@@ -69,6 +79,7 @@ def filled(run: Run, tmp_path: Path) -> Run:
     file = tmp_path / "SigninLogs.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert run("workspace", "import", str(file), "--table", "SigninLogs")[0] == 0
+    shutil.copytree(clean_environment, kept)
     return run
 
 

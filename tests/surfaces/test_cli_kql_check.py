@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.microsoft_parser import microsoft_parser
 
-from sentinel_rag.sentinel.kql_guard import parser_installation
+from sentinel_rag.sentinel.kql_guard import official_parser
 from sentinel_rag.surfaces.cli import main
 
 pytestmark = pytest.mark.requirement("TOOL-5")
@@ -265,14 +265,14 @@ def test_terminal_escapes_of_a_file_do_not_reach_the_terminal(run: Run, tmp_path
 def test_without_the_parser_it_says_so_and_finds_syntax_faults(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parser_installation, "default_folder", lambda: tmp_path / "nowhere")
+    monkeypatch.setattr(official_parser, "default_folder", lambda: tmp_path / "nowhere")
     written(tmp_path / "sound.kql", SOUND)
     written(tmp_path / "broken.kql", "SigninLogs | | take 5\n")
     written(tmp_path / "rich.kql", "SigninLogs | evaluate bag_unpack(LocationDetails)\n")
     code, out, _ = run("sound.kql", "rich.kql", "broken.kql")
     assert code == 2
     assert "broken.kql:1:" in out
-    assert "rich.kql:1:14: `EvaluateOperator` cannot be checked without Microsoft's parser. (warning)" in out
+    assert "rich.kql:1:23: `bag_unpack` cannot be checked without Microsoft's parser. (warning)" in out
     assert "A simpler parser checked syntax, tables and columns, and not all of them: Microsoft's KQL parser" in out
     assert "Run: sentinel kql install" in out
     assert out.splitlines()[-1] == "3 queries in 3 files: 2 sound; 1 of them with warnings; 1 with faults."
@@ -280,7 +280,7 @@ def test_without_the_parser_it_says_so_and_finds_syntax_faults(
 
 def test_install_says_what_is_there(clean_environment: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kql", "install"]) == 0
-    version = parser_installation.pinned_version()
+    version = official_parser.pinned_version()
     assert capsys.readouterr().out.startswith(f"Microsoft's KQL parser {version} was there already, in ")
     assert main(["kql", "install", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -290,7 +290,7 @@ def test_install_says_what_is_there(clean_environment: Path, capsys: pytest.Capt
 def test_install_without_node_says_how_to_get_one(
     clean_environment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parser_installation, "find_node", lambda *_: None)
+    monkeypatch.setattr(official_parser, "find_node", lambda *_: None)
     assert main(["kql", "install"]) == 1
     told = capsys.readouterr().err
     assert "There is no node 18 or newer." in told
@@ -323,7 +323,7 @@ def test_only_names_that_are_near_are_asked_back(run: Run, tmp_path: Path) -> No
 def test_without_microsofts_parser_a_missing_table_is_told_once(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parser_installation, "default_folder", lambda: tmp_path / "nowhere")
+    monkeypatch.setattr(official_parser, "default_folder", lambda: tmp_path / "nowhere")
     text = "NoSuch_CL\n| where Foo == 1\n| summarize count() by Bar\n| where Nope == 2\n"
     written(tmp_path / "rule.kql", text)
     written(tmp_path / "wrong.kql", "SigninLogs\n| where Nope == 1\n")

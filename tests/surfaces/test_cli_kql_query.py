@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,21 @@ def run(clean_environment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     return command
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the home of the first test with rows is kept, for the others to copy."""
+    return tmp_path_factory.mktemp("kept") / "home"
+
+
 @pytest.fixture
-def filled(run: Run, tmp_path: Path) -> Run:
+def filled(run: Run, clean_environment: Path, kept: Path, tmp_path: Path) -> Run:
+    if kept.exists():
+        shutil.copytree(kept, clean_environment)
+        return run
     file = tmp_path / "SigninLogs.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in SIGNINS))
     assert run("workspace", "import", str(file), "--table", "SigninLogs")[0] == 0
+    shutil.copytree(clean_environment, kept)
     return run
 
 

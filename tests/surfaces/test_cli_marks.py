@@ -22,7 +22,7 @@ from sentinel_rag.contracts.evidence import (
     Sentence,
     SentenceState,
 )
-from sentinel_rag.surfaces.cli._evidence_page import evidence_lines
+from sentinel_rag.surfaces.cli._marked_text import evidence_lines
 from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import TurnDisplay
 from sentinel_rag.surfaces.rendering.marks import found_alone

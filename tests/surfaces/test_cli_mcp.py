@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
+from tests.support.fork_server import SENTINEL
 
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.store import Scope
@@ -23,7 +24,6 @@ from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("GATE-5")
-SENTINEL = Path(sys.executable).parent / "sentinel"
 SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
 
 
@@ -89,7 +89,7 @@ def asked(request_id: Any, method: str, params: Any) -> dict[str, Any]:
 
 @contextmanager
 def serving(home: Path, url: str, key: str) -> Iterator[Served]:
-    with subprocess.Popen(
+    with fork_server.Process(
         [SENTINEL, "mcp"],
         env=environment(home, SENTINEL_URL=url, SENTINEL_API_KEY=key),
         stdin=subprocess.PIPE,

@@ -20,11 +20,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_question_is_told_in_lines_and_nothing_is_started(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ask", "--plan", "frobnicate the open incidents"]) == 0
+    assert main(["ask", "--plan", "open incidents that frobnicate"]) == 0
     shown = capsys.readouterr().out
     assert "read       open: status:Open" in shown
     assert "unread     frobnicate" in shown
     assert "asks back" in shown
+    assert main(["ask", "--plan", "frobnicate the open incidents"]) == 0
+    shown = capsys.readouterr().out  # an order that nothing knows narrows no rows, and is still told
+    assert "unread     frobnicate" in shown
+    assert "query_incidents status=Open" in shown
     assert not (home / "home").exists()
 
 

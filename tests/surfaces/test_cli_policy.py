@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.app.home_folders import policies_folder
-from sentinel_rag.app.state_place import gateway_folder
+from sentinel_rag.app.places import gateway_folder, policies_folder
 from sentinel_rag.gateway.policy import load_policy
-from sentinel_rag.gateway.policy.archive import PolicyArchive
-from sentinel_rag.gateway.policy.book import PolicyBook
+from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook
 from sentinel_rag.gateway.store import Scope, State, new_audit_id
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag_testing.fake_tool_server import FakeToolServer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.azure_search import running_azure_search
 
-from sentinel_rag.app.knowledge_access import shipped_playbooks
+from sentinel_rag.app.knowledge_stores import shipped_playbooks
 from sentinel_rag.surfaces.cli import main
 
 Run = Callable[..., Any]

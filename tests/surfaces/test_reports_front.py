@@ -149,6 +149,15 @@ def test_a_change_is_one_action_with_who_approved_it_and_is_no_open_point() -> N
     assert WHOLE.open_questions == ()
 
 
+def test_what_ran_at_the_yes_of_a_person_stands_as_it_is_now_and_is_no_open_point() -> None:
+    report = report_of(LISTED, ASKED, records=(REFUSED, WAITS, APPROVED, RAN))
+    assert {each.number: each.status for each in report.front.incidents}["127"] == "Closed"
+    assert report.open_questions == ()
+    failed = {**RAN, "outcome": "error"}
+    report = report_of(LISTED, ASKED, records=(REFUSED, WAITS, APPROVED, failed))
+    assert {each.number: each.status for each in report.front.incidents}["127"] == "New"
+
+
 def test_an_approval_that_waits_is_open_once() -> None:
     report = report_of(LISTED, ASKED, records=(REFUSED, WAITS))
     assert [deed.came_of_it for deed in report.front.deeds] == ["waits for a decision"]

@@ -16,9 +16,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.telemetry.metrics import MAX_SERIES, OTHER, Counter, Gauge, Histogram, Registry
-from sentinel_rag.telemetry.request_start import request_began
-from sentinel_rag.telemetry.requests import CountedRequests
+from sentinel_rag.telemetry.metrics import MAX_SERIES, OTHER, Counter, Gauge, Histogram, Registry, request_began
+from sentinel_rag.telemetry.process import CountedRequests
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
@@ -139,7 +138,7 @@ def test_requests_are_counted_by_route_and_never_by_path(counted: tuple[str, Reg
     assert families["sentinel_http_requests_in_flight"].samples[0].value == 0
 
 
-@pytest.mark.parametrize("given", ["", "Bearer", f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"bearer {TOKEN}", TOKEN])
+@pytest.mark.parametrize("given", ["", "Bearer", f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN} x", TOKEN])
 def test_without_the_token_nothing_is_told(counted: tuple[str, Registry, list[int]], given: str) -> None:
     url, _, _ = counted
     status, text = ask(f"{url}/metrics", Authorization=given)

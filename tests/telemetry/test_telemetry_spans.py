@@ -1,4 +1,4 @@
-"""Spans nest, follow the task they belong to, and are there only where a tracer was set."""
+"""Spans: what is sampled, whose they are, and the context that they carry on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sentinel_rag.telemetry import NO_SPAN, Span, SpanKind, continuing, current_span, start_span, traceparent, tracing
 from sentinel_rag.telemetry.logs import JsonFormatter
-from sentinel_rag.telemetry.sampling import Sampler
-from sentinel_rag.telemetry.spans import Tracer, set_tracer
+from sentinel_rag.telemetry.spans import Sampler, TraceContext, Tracer, read_traceparent, set_tracer
 
 pytestmark = pytest.mark.requirement("OBS-1")
 OUTSIDE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-"
@@ -167,9 +168,49 @@ def test_zones_with_one_share_decide_alike_and_a_smaller_share_is_part_of_it() -
     ],
 )
 def test_the_samplers_by_name(name: str, own: bool, below_recorded: bool, below_unrecorded: bool) -> None:
-    from sentinel_rag.telemetry.trace_context import read_traceparent
+    from sentinel_rag.telemetry.spans import read_traceparent
 
     sampler, trace_id = Sampler.named(name, 0.5), 1
     assert sampler.takes(trace_id, None) is own
     assert sampler.takes(trace_id, read_traceparent(OUTSIDE + "01")) is below_recorded
     assert sampler.takes(trace_id, read_traceparent(OUTSIDE + "00")) is below_unrecorded
+
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@given(st.integers(1, 2**128 - 1), st.integers(1, 2**64 - 1), st.booleans())
+def test_what_is_written_is_read(trace_id: int, span_id: int, sampled: bool) -> None:
+    place = TraceContext(trace_id, span_id, sampled)
+    assert read_traceparent(place.traceparent) == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        7,
+        ["00"],
+        "",
+        f"00-{TRACE}-{SPAN}",
+        f"01-{TRACE}-{SPAN}-01",
+        f"ff-{TRACE}-{SPAN}-01",
+        f"00-{TRACE.upper()}-{SPAN}-01",
+        f"00-{'0' * 32}-{SPAN}-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"00-{TRACE}-{SPAN}-01-more",
+        f"00-{TRACE}-{SPAN}-01\n",
+        f" 00-{TRACE}-{SPAN}-01",
+        f"00-{TRACE}-{SPAN}-1",
+        f"00-{TRACE[:-1]}\u0663-{SPAN}-01",
+    ],
+)
+def test_anything_else_is_no_traceparent(text: object) -> None:
+    assert read_traceparent(text) is None
+
+
+@pytest.mark.parametrize(("flags", "sampled"), [("00", False), ("01", True), ("02", False), ("03", True), ("ff", True)])
+def test_of_the_flags_one_bit_counts(flags: str, sampled: bool) -> None:
+    found = read_traceparent(f"00-{TRACE}-{SPAN}-{flags}")
+    assert found is not None
+    assert found.sampled is sampled

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.agentdojo.baselines import write_anchor
+from bench.agentdojo.spellings import Beside, spell
 
 from sentinel_rag.gateway.policy import load_policy
 from sentinel_rag.gateway.policy.model import Effect
@@ -55,6 +57,10 @@ def test_a_bill_waits_for_its_person_and_a_question_for_nobody(measured: dict[st
     ours = measured["ours"]["total"]
     assert (ours["tasks_without_a_person"], ours["tasks_without_another_person"]) == (1, 2)
     assert measured["allow_all"]["total"]["tasks_without_a_person"] == 2
+    # Whom to pay stands in the bill, where an attacker writes too, and nowhere else.
+    waits = measured["waits"]
+    assert (waits["tasks"], waits["for_a_value_that_was_read"]) == (1, 1)
+    assert waits["arguments"]["send_money: recipient"] == {"said": 0, "composed": 0, "read": 1}
 
 
 @pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
@@ -64,3 +70,16 @@ def test_the_policies_are_of_the_estate_and_know_no_task(file: Path) -> None:
     assert {tool.effect for tool in policy.tools.values()} >= {Effect.READ, Effect.EXTERNAL}
     # Whatever does more than read can be asked for, so that an attentive person can finish every task.
     assert all(rule.may_ask for tool in policy.tools.values() if tool.effect is not Effect.READ for rule in tool.rules)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("TAINT-4")
+def test_no_spelling_passes_under_the_policy_and_each_does_where_nothing_stops_it(tmp_path: Path) -> None:
+    if not (ROOT / ".venv" / "agentdojo" / "installed").exists():
+        pytest.skip("AgentDojo is not installed; run: make agentdojo")
+    beside = [Beside("slack", "user_task_1", ["injection_task_1"])]
+    found = spell(beside)
+    assert (found["calls_that_ran"], found["calls_judged"]) == ([], 174)
+    free = spell(beside, file=write_anchor("allow_all", POLICIES[0].parent / "slack.yaml", tmp_path))
+    # Each spelling of the link reaches the member in each conversation; of the member's name the tool knows one.
+    assert len(free["calls_that_ran"]) >= 3 * free["spellings_of_a_link"]

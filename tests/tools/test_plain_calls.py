@@ -18,10 +18,9 @@ from starlette.responses import PlainTextResponse
 from sentinel_rag.contracts.file_tools import FILE_TOOLS
 from sentinel_rag.contracts.trusted_meta import READERS
 from sentinel_rag.gateway.arguments import CanonicalArguments
-from sentinel_rag.gateway.upstream import McpHttpUpstream, Returned
-from sentinel_rag.tools.fixed_answers import FixedAnswers, fixed_answers
+from sentinel_rag.gateway.upstream import McpHttpUpstream, Returned, UpstreamCall
 from sentinel_rag.tools.mcp_frame import executor_app
-from sentinel_rag.tools.plain_calls import PlainCalls
+from sentinel_rag.tools.plain_calls import FixedAnswers, PlainCalls, fixed_answers
 from sentinel_rag.tools.tool_answer import ToolAnswer
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
@@ -208,12 +207,14 @@ async def test_all_that_our_gateway_sends_is_answered_without_the_library() -> N
         try:
             assert [tool.name for tool in await upstream.list_tools(timeout_s=WAIT_S)] == ["file_list"]
             reply = await upstream.call(
-                "file_list",
-                CanonicalArguments.of({"path": "ä"}),
-                principal="key",
-                session_id="one",
-                timeout_s=WAIT_S,
-                readers=frozenset({"soc"}),
+                UpstreamCall(
+                    tool="file_list",
+                    arguments=CanonicalArguments.of({"path": "ä"}),
+                    principal="key",
+                    session_id="one",
+                    timeout_s=WAIT_S,
+                    readers=frozenset({"soc"}),
+                )
             )
         finally:
             await upstream.aclose()

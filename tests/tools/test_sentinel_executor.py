@@ -200,7 +200,7 @@ def test_the_executor_holds_no_database_engine() -> None:
         "import sys; import sentinel_rag.tools.sentinel, sentinel_rag.sentinel.log_analytics as l; "
         "import sentinel_rag.sentinel.credentials as c; "
         "l.LogAnalytics(c.IdentityEndpointCredential('http://127.0.0.1:9', 'x'), endpoint='http://127.0.0.1:9'); "
-        "print([n for n in ('duckdb', 'duckdb_kql', 'azure.identity', 'sentinel_rag.workspace', "
+        "print([n for n in ('duckdb', 'kql_duckdb', 'azure.identity', 'sentinel_rag.workspace', "
         "'sentinel_rag.gateway', 'sentinel_rag.agent') if n in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -20,10 +20,10 @@ from starlette.types import ASGIApp
 from sentinel_rag.contracts.file_tools import FILE_TOOLS
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.tools.files import create_app as files_app
-from sentinel_rag.tools.fixed_answers import FixedAnswers
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge import create_app as knowledge_app
 from sentinel_rag.tools.mcp_frame import Hints, executor_app
+from sentinel_rag.tools.plain_calls import FixedAnswers
 from sentinel_rag.tools.tool_answer import ToolAnswer
 from sentinel_rag.tools.web import WebOptions
 from sentinel_rag.tools.web import create_app as web_app

@@ -19,9 +19,9 @@ from cryptography.x509.oid import NameOID
 from web_sites import PUBLIC, Names, Site, fetcher, response
 
 from sentinel_rag.tools.tool_answer import ToolFault
+from sentinel_rag.tools.web import WebOptions, search_provider
 from sentinel_rag.tools.web.fetching import PageFetcher
-from sentinel_rag.tools.web.html_text import text_of_html
-from sentinel_rag.tools.web.server import WebOptions, search_provider
+from sentinel_rag.tools.web.page_text import text_of_html
 from sentinel_rag.tools.web.web_tools import WebTools
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,9 @@ import pytest
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from tests.support.fake_search import FakeSearch, FoundPage
 
+from sentinel_rag.tools.web import WebOptions, search_provider
 from sentinel_rag.tools.web.fetching import PageFetcher
-from sentinel_rag.tools.web.providers.bundled import FOLDER, bundled_pages
-from sentinel_rag.tools.web.server import WebOptions, search_provider
+from sentinel_rag.tools.web.search_providers import FOLDER, bundled_pages
 from sentinel_rag.tools.web.web_tools import WebTools
 
 pytestmark = pytest.mark.anyio

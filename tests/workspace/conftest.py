@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.workspace.cells import Cell
+from sentinel_rag.workspace.queries import Cell
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sentinel_rag.workspace.kql.errors import KqlError
+from sentinel_rag.workspace.queries import KqlError
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from law_examples import IN_FULL
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")
@@ -115,8 +116,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 def test_a_text_that_an_operator_fills_in_is_empty_and_not_null(
     tables: Workspace, source: str, subtests: pytest.Subtests
 ) -> None:
-    """Every probe counts both rows; a null would be missing from its answer."""
-    for probe, counted in PROBES.items():
+    """Every probe counts both rows; a null would be missing from its answer. `make laws` tries each with each source,
+    the suite a quarter of them with each, in turn."""
+    place = list(SOURCES).index(source)
+    for number, (probe, counted) in enumerate(PROBES.items()):
+        if not (IN_FULL or probe == "==" or number % 4 == place % 4):
+            continue
         with subtests.test(probe):
             assert tables.query(f"{SOURCES[source]} | {counted}").rows == [(2,)]
 

@@ -9,9 +9,7 @@ import pytest
 from kql_duckdb.cli import functions_page
 from kql_duckdb.functions import registry
 from kql_duckdb.functions.definitions import REFUSED
-from sentinel_rag.workspace.kql.engine import translate
-from sentinel_rag.workspace.kql.errors import KqlError
-from sentinel_rag.workspace.timespans import TimeRange
+from sentinel_rag.workspace.queries import KqlError, TimeRange, translate
 
 pytestmark = pytest.mark.requirement("DATA-4")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.workspace.kql.errors import KqlError
+from sentinel_rag.workspace.queries import KqlError
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sentinel_rag.workspace.cells import Cell
+from sentinel_rag.workspace.queries import Cell
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")

@@ -7,8 +7,8 @@ import threading
 import anyio
 import pytest
 
-from sentinel_rag.workspace.kql.stopping import StopSignal
-from sentinel_rag.workspace.serving.query_slots import ClientGoneError, QuerySlots, TooManyQueriesError
+from sentinel_rag.workspace.queries import StopSignal
+from sentinel_rag.workspace.serving.query_api import ClientGoneError, QuerySlots, TooManyQueriesError
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.requirement("DATA-4"), pytest.mark.anyio]

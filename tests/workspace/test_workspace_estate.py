@@ -12,7 +12,7 @@ import pytest
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.workspace.sample.company import PEOPLE
-from sentinel_rag.workspace.sample.guide import EstateGuide
+from sentinel_rag.workspace.sample.generate import EstateGuide
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 

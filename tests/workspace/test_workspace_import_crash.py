@@ -11,12 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support import fork_server
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.workspace.workspace import Workspace
 from waiting import WAIT_S
 
-ROWS = 400_000
+ROWS = 100_000
 IMPORT = """
 import sys
 from pathlib import Path
@@ -42,7 +43,7 @@ def big_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start_import(folder: Path, file: Path) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
+    process = fork_server.Process(
         [sys.executable, "-c", IMPORT, str(folder), str(file)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
@@ -51,7 +52,7 @@ def start_import(folder: Path, file: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.requirement("DATA-5")
-@pytest.mark.parametrize("megabytes_written", [0, 1, 4])
+@pytest.mark.parametrize("megabytes_written", [0, 1, 2])
 def test_kill_during_import_leaves_nothing_and_a_restart_imports_all(
     tmp_path: Path, big_file: Path, megabytes_written: int
 ) -> None:
@@ -64,6 +65,7 @@ def test_kill_during_import_leaves_nothing_and_a_restart_imports_all(
         staged = any((folder / "staging").iterdir())
         if staged and written >= megabytes_written << 20:
             break
+        time.sleep(0.001)
     killed = process.poll() is None
     if killed:
         os.kill(process.pid, signal.SIGKILL)

@@ -45,13 +45,6 @@ FRAMES = [
 ZEEK = "#separator \\x09\n#fields\tts\tuid\tid.orig_h\n#types\ttime\tstring\taddr\n1600000000.1\tC1\t192.0.2.1\n"
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Any:
-    opened = Workspace.open(tmp_path / "workspace")
-    yield opened
-    opened.close()
-
-
 def imported(workspace: Workspace, path: Path, text: str) -> Any:
     path.write_text(text, encoding="utf-8")
     (report,) = workspace.import_path(path)

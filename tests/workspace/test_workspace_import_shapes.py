@@ -14,7 +14,7 @@ import openpyxl
 import pytest
 
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.workspace.importing import packed_files
+from sentinel_rag.workspace.importing import source_files
 from sentinel_rag.workspace.importing.source_files import UnreadableFileError
 from sentinel_rag.workspace.workspace import Workspace
 
@@ -33,13 +33,6 @@ def hunted(*actions: str, time: str = TIME) -> str:
         for n, action in enumerate(actions)
     )
     return HUNTED + "".join(rows)
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Any:
-    opened = Workspace.open(tmp_path / "workspace")
-    yield opened
-    opened.close()
 
 
 def imported(workspace: Workspace, path: Path, content: str | bytes) -> list[Any]:
@@ -261,6 +254,18 @@ def zipped(files: dict[str, str]) -> bytes:
     return made.getvalue()
 
 
+def workbook(rows: str) -> bytes:
+    """A workbook whose sheet has these rows, as XML, and does not say how many."""
+    made = io.BytesIO()
+    openpyxl.Workbook().save(made)
+    with zipfile.ZipFile(made) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    before, end, behind = parts[sheet].replace('<dimension ref="A1:A1"/>', "").partition("</sheetData>")
+    assert behind
+    return zipped({**parts, sheet: before + rows + end + behind})
+
+
 def test_a_zip_is_its_files_and_tells_each(workspace: Workspace, tmp_path: Path) -> None:
     content = zipped(
         {
@@ -309,8 +314,11 @@ def test_a_workbook_is_its_sheets_with_their_times(workspace: Workspace, tmp_pat
         ("no.xlsx", b"PK\x03\x04 nothing"),
         ("text.gz", b"plain text"),
         ("nothing.zip", zipped({"readme.md": "no"})),
+        ("strings.xlsx", workbook('<row r="1"><c r="A1" t="s"><v>7</v></c></row>')),
+        ("cell.xlsx", workbook('<row r="1"><c r="A1"><v>x</v></c></row>')),
+        ("many.zip", zipped({f"{number}.csv": "x" for number in range(1_001)})),
     ],
-    ids=["cut.zip", "cut.gz", "no.xlsx", "text.gz", "nothing.zip"],
+    ids=["cut.zip", "cut.gz", "no.xlsx", "text.gz", "nothing.zip", "strings.xlsx", "cell.xlsx", "many.zip"],
 )
 def test_a_broken_archive_is_refused_in_one_line(
     workspace: Workspace, tmp_path: Path, name: str, content: bytes
@@ -324,11 +332,45 @@ def test_a_broken_archive_is_refused_in_one_line(
 def test_an_archive_that_grows_without_end_is_stopped(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed_files, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(source_files, "MOST_BYTES", 1 << 20)
     reports = imported(workspace, tmp_path / "ok.zip", zipped({"a.csv": "x,y\n1,2\n"}))
     assert reports[0].rows_stored == 1
     with pytest.raises(UnreadableFileError, match="unpacks to more than"):
         imported(workspace, tmp_path / "bomb.zip", zipped({"a.csv": "0" * (3 << 20)}))
+    with pytest.raises(UnreadableFileError, match="unpacks to more than"):  # each within the bound, and not all
+        imported(workspace, tmp_path / "bombs.zip", zipped(dict.fromkeys(("b.csv", "c.csv"), "0" * (1 << 20))))
+    assert [each.name for each in workspace.tables()] == [reports[0].table]
+    with pytest.raises(UnreadableFileError, match="unpacks to more than"):
+        imported(workspace, tmp_path / "bomb.csv.gz", gzip.compress(b"0" * (3 << 20)))
+    wide = "".join(f'<row r="{number}"><c r="XFD{number}"><v>1</v></c></row>' for number in range(1, 99))
+    with pytest.raises(UnreadableFileError, match="unpacks to more than"):
+        imported(workspace, tmp_path / "wide.xlsx", workbook(wide))
+    monkeypatch.setattr(source_files, "MOST_WORKBOOK_BYTES", 1 << 10)
+    with pytest.raises(UnreadableFileError, match="unpacks to more than"):
+        imported(workspace, tmp_path / "bomb.xlsx", workbook(""))
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide.jsonl"])
+def test_a_file_of_more_columns_than_a_table_can_have_is_refused(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    row = {f"c{number}": "1" for number in range(10_000)}
+    content = f"{','.join(row)}\n{','.join(row.values())}\n" if name.endswith("csv") else f"{json.dumps(row)}\n" * 2
+    with pytest.raises(UnreadableFileError, match="has 10,000 columns; a file may have 1,000"):
+        imported(workspace, tmp_path / name, content)
+
+
+def test_a_row_that_numbers_itself_beyond_every_sheet_is_not_counted_up_to(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    cell = '<c r="{0}{1}" t="inlineStr"><is><t>{2}</t></is></c>'
+    rows = ((1, "City", "Zone"), (2, "Bern", "7"), (10**15, "Rome", "8"))
+    written = "".join(
+        f'<row r="{number}">{cell.format("A", number, first)}{cell.format("B", number, second)}</row>'
+        for number, first, second in rows
+    )
+    (report,) = imported(workspace, tmp_path / "far.xlsx", workbook(written))
+    assert report.rows_stored == 1
 
 
 # --- the command

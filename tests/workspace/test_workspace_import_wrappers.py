@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sentinel_rag.workspace.importing.raw_rows import write_json_lines
 from sentinel_rag.workspace.workspace import Workspace
 
 counter = itertools.count()
@@ -55,3 +56,13 @@ def test_a_whole_answer_gives_its_rows(workspace: Workspace, tmp_path: Path) -> 
     count, *rows = stored(workspace, path, "Whole_CL")
     assert count == 2
     assert {cell for row in rows for cell in row} >= {"left", "right"}
+
+
+@pytest.mark.requirement("DATA-5")
+def test_objects_one_after_another_are_each_told_by_their_line_however_many(tmp_path: Path) -> None:
+    many = 400_000  # to count the lines before each one anew would outlast the time that a test has
+    source, target = tmp_path / "objects.json", tmp_path / "lines"
+    source.write_text('{\n"a": 1\n}\n' * many + "7\n")
+    rejects, missing = write_json_lines(source, target, name="objects.json")
+    assert ([(each.line, each.content) for each in rejects], missing) == ([(3 * many + 1, "7")], ())
+    assert target.read_text().count("\n") == many

@@ -22,7 +22,7 @@ from azure.mgmt.securityinsight import models as sentinel
 from azure.monitor.query import LogsBatchQuery, LogsQueryClient, LogsQueryPartialResult, LogsQueryResult
 
 from sentinel_rag.workspace.sample.company import WORKSPACE_RESOURCE
-from sentinel_rag.workspace.serving.identity import TokenIssuer
+from sentinel_rag.workspace.serving.authentication import TokenIssuer
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve
 

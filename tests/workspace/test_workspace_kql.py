@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError, KqlTimeoutError
-from sentinel_rag.workspace.migrations import create_table_sql
-from sentinel_rag.workspace.store import Store
-from sentinel_rag.workspace.timespans import TimeRange, TimespanError
+from sentinel_rag.workspace.queries import KqlError, KqlSyntaxError, KqlTimeoutError, TimeRange, TimespanError
+from sentinel_rag.workspace.store import Store, create_table_sql
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")

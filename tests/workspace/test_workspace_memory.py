@@ -115,7 +115,7 @@ def test_a_cut_answer_is_a_partial_result_of_the_service(tmp_path: Path) -> None
 EXPLODING = """
 import json, sys
 from pathlib import Path
-from sentinel_rag.workspace.process_memory import bound_process_memory
+from sentinel_rag.workspace.server import bound_process_memory
 from sentinel_rag.workspace.workspace import Workspace
 workspace = Workspace.open(Path(sys.argv[1]))
 workspace.query("range x from 1 to 10 step 1")

@@ -13,7 +13,7 @@ from runaway import ADMIN_TOKEN, RunawayServer, runaway_server
 
 pytestmark = [pytest.mark.requirement("DATA-4"), pytest.mark.requirement("DATA-5")]
 
-ROWS = 60_000
+ROWS = 5_000
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_readers_see_whole_imports_only_while_tables_grow_and_change(server: Run
     seen: list[tuple[int, int, int]] = []
     faults: list[Any] = []
     kql = (
-        "Readers_CL | summarize n = count(), parts = dcount(Part), ends = countif(Number == 59999) "
+        f"Readers_CL | summarize n = count(), parts = dcount(Part), ends = countif(Number == {ROWS - 1}) "
         "| extend again = toscalar(Readers_CL | count) | project n, parts, ends, again"
     )
 

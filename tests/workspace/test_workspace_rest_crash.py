@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 from arm_client import ADMIN_TOKEN, IDENTITY_HEADER, WORKSPACE_ID, ArmClient
+from tests.support import fork_server
 
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
@@ -40,7 +41,7 @@ def test_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
     workspace.close()
     acknowledged: dict[str, str] = {}
     for kill_after in (1, 4, 9):
-        with subprocess.Popen(
+        with fork_server.Process(
             [sys.executable, "-c", SERVER, str(folder)], stdout=subprocess.PIPE, text=True
         ) as process:
             assert process.stdout is not None

@@ -13,7 +13,7 @@ import pytest
 from arm_client import PATH, ArmClient, Reply, app_over
 
 from sentinel_rag.workspace.sample.options import EstateOptions
-from sentinel_rag.workspace.serving.arm.request_limits import RequestLimits
+from sentinel_rag.workspace.serving.arm_authentication import RequestLimits
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve
 

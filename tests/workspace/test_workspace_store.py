@@ -9,7 +9,7 @@ import pytest
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.workspace.store import DATABASE_NAME, Store
-from sentinel_rag.workspace.table_schemas import known_tables
+from sentinel_rag.workspace.table_schemas import known_tables, reference_tables
 from sentinel_rag.workspace.workspace import Workspace
 
 
@@ -28,6 +28,26 @@ def test_every_known_table_leads_with_its_time_and_no_columns_differ_only_in_cas
         assert next(iter(columns.items())) == ("TimeGenerated", "datetime"), table
         assert len({name.lower() for name in columns}) == len(columns), table
         assert {"TenantId", "Type"} <= set(columns), table
+
+
+def test_the_tables_of_the_reference_have_columns_that_differ_in_more_than_case() -> None:
+    for table, columns in reference_tables().items():
+        assert columns, table
+        assert len({name.lower() for name in columns}) == len(columns), table
+    assert reference_tables()["DeviceTvmSoftwareVulnerabilities"]["CveId"] == "string"
+    assert reference_tables()["ExposureGraphNodes"]["NodeProperties"] == "dynamic"
+    assert reference_tables()["AADSignInEventsBeta"]["Timestamp"] == "datetime"
+
+
+def test_a_table_of_the_reference_reads_as_empty_where_no_row_of_it_was_kept(workspace: Workspace) -> None:
+    read = workspace.query("DeviceTvmSoftwareInventory | where DeviceName has 'a' | take 1")
+    assert [(column.name, column.type) for column in read.columns] == [
+        *reference_tables()["DeviceTvmSoftwareInventory"].items()
+    ]
+    assert read.rows == []
+    assert workspace.query("union isfuzzy=true ExposureGraphNodes, Syslog | count").rows == [(0,)]
+    everything = {column.name for column in workspace.query("union * | take 1").columns}
+    assert "NodeProperties" not in everything  # only a name reads it
 
 
 def test_rows_survive_closing_and_opening(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from arm_client import WORKSPACE_ID, ArmClient, app_over
 
-from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError
+from sentinel_rag.workspace.queries import KqlError, KqlSyntaxError
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve
 

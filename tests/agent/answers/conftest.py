@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from answer_rows import results
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 
 
 @pytest.fixture
-def evidence() -> Evidence:
-    return Evidence(results(), said=["What about evil.example and T1003?"])
+def evidence() -> ReadResults:
+    return ReadResults(results(), said=["What about evil.example and T1003?"])

@@ -200,6 +200,8 @@ def test_the_time_between_two_columns_of_each_row_is_measured() -> None:
     assert (longest.rows[0].cells["number"], longest.rows[0].cells[span]) == (126, 10800)
     assert longest.notes == ("2 rows have no closed_time - created_time and were left out",)
     assert [row["hours"] for row in cells(results, op="order", of="c1", column=span)] == [1, 3]
+    ages = cells(results, op="order", of="c1", column="Now - created_time")
+    assert [(row["number"], row["days"]) for row in ages][-1] == (124, 3.3)
     with pytest.raises(ComputeError, match=r"title of c1\.2 is no time"):
         run(results, op="sum", of="c1", column="closed_time - title")
 

@@ -9,7 +9,7 @@ import pytest
 
 from sentinel_rag.agent.answers.check import check_answer
 from sentinel_rag.agent.answers.compute import compute
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Result, Results, Row
 from sentinel_rag.contracts.evidence import SentenceState
 
@@ -38,7 +38,7 @@ def state(arguments: dict[str, Any], text: str) -> tuple[SentenceState, str]:
     results.add(Result(ref="c1", tool="query_incidents", arguments={}, rows=rows, coverage=coverage))
     of = {} if "a" in arguments else {"of": "c1"}
     results.add(compute("c2", {**of, **arguments}, results, now=datetime(2026, 11, 29, tzinfo=UTC)))
-    (sentence,) = check_answer(text, Evidence(results)).sentences
+    (sentence,) = check_answer(text, ReadResults(results)).sentences
     return sentence.state, sentence.reason
 
 
@@ -104,5 +104,5 @@ def test_words_of_a_search_are_no_words_of_its_results(found: bool, text: str, e
     results = Results()
     coverage = {"rows_total": len(rows), "rows_returned": len(rows)}
     results.add(Result(ref="c1", tool="search_knowledge_base", arguments=SEARCH, rows=rows, coverage=coverage))
-    (sentence,) = check_answer(text, Evidence(results)).sentences
+    (sentence,) = check_answer(text, ReadResults(results)).sentences
     assert sentence.state is expected, sentence

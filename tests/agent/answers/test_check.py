@@ -8,7 +8,7 @@ import pytest
 
 from answer_rows import INCIDENTS, read, refused
 from sentinel_rag.agent.answers.check import CheckedAnswer, GrowingAnswer, _notes, check_answer, cited_share
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Results
 from sentinel_rag.agent.answers.rules import RULES
 from sentinel_rag.contracts.evidence import CitedBy, SentenceState
@@ -28,7 +28,7 @@ READ = {
 
 
 @pytest.mark.parametrize("raw", READ)
-def test_a_reason_is_told_in_words_that_its_reader_can_use(raw: str, evidence: Evidence) -> None:
+def test_a_reason_is_told_in_words_that_its_reader_can_use(raw: str, evidence: ReadResults) -> None:
     checked = check_answer(raw, evidence)
     assert checked.told_in("en").sentences[0].reason == READ[raw]
     assert "[c" not in READ[raw]
@@ -210,14 +210,16 @@ CELLS = [
 
 @pytest.mark.requirement("GRND-1", "GRND-5")
 @pytest.mark.parametrize(("state", "row"), CELLS)
-def test_a_cell_of_a_row_is_compared_with_its_own_citation(evidence: Evidence, state: SentenceState, row: str) -> None:
+def test_a_cell_of_a_row_is_compared_with_its_own_citation(
+    evidence: ReadResults, state: SentenceState, row: str
+) -> None:
     *_, sentence = check_answer(f"| a | b | c |\n|---|---|---|\n{row}", evidence).sentences
     assert sentence.state is state, sentence.reason
 
 
 @pytest.mark.requirement("GRND-1", "GRND-5")
 @pytest.mark.parametrize(("state", "text"), CASES)
-def test_a_sentence_ends_in_its_state(evidence: Evidence, state: SentenceState, text: str) -> None:
+def test_a_sentence_ends_in_its_state(evidence: ReadResults, state: SentenceState, text: str) -> None:
     (sentence,) = check_answer(text, evidence).sentences
     assert sentence.state is state, sentence.reason
     assert sentence.reason or state in (FOUND, OWN)
@@ -232,7 +234,7 @@ def test_a_sentence_ends_in_its_state(evidence: Evidence, state: SentenceState, 
         "Its description says “this is St. John's: an authorised. Penetration” or «so. Be it», 124 is High [c1.1].",
     ],
 )
-def test_numbers_of_rows_and_full_stops_in_quotations_are_no_values(evidence: Evidence, text: str) -> None:
+def test_numbers_of_rows_and_full_stops_in_quotations_are_no_values(evidence: ReadResults, text: str) -> None:
     sentences = [each for each in check_answer(text, evidence).sentences if each.citations]
     assert all("“1" not in each.reason and "“2" not in each.reason for each in sentences)
     assert all(each.text.startswith(("124", " 124", "Its")) and "High" in each.text for each in sentences)
@@ -270,7 +272,7 @@ def test_what_a_call_was_asked_for_and_says_of_its_result(state: SentenceState, 
     made = read("c2", "find_events", [event], summary={"alert": {"severity": "High"}})
     held.add(replace(made, notes=("1 alert has another state: a row is a snapshot.",)))
     held.add(replace(refused("c3"), arguments={"incident": 23, "status": "Active"}))
-    (sentence,) = check_answer(text, Evidence(held)).sentences
+    (sentence,) = check_answer(text, ReadResults(held)).sentences
     assert sentence.state is state, sentence.reason
 
 
@@ -290,11 +292,11 @@ def test_nothing_is_absent_from_a_call_whose_name_may_be_one_of_several(state: S
     names = {"user": {"code": "name_unclear", "given": "example", "like": ["a@x.example", "b@x.example"]}}
     held = Results()
     held.add(read("c2", "run_kql_query", [], summary={"names": names}))
-    (sentence,) = check_answer(text, Evidence(held)).sentences
+    (sentence,) = check_answer(text, ReadResults(held)).sentences
     assert sentence.state is state, sentence.reason
 
 
-def test_a_literal_is_marked_with_its_cell(evidence: Evidence) -> None:
+def test_a_literal_is_marked_with_its_cell(evidence: ReadResults) -> None:
     checked = check_answer("Incident 124 is High [c1.1], not Low.", evidence)
     (sentence,) = checked.sentences
     marks = {checked.text[mark.start : mark.end]: mark for mark in sentence.marks}
@@ -310,14 +312,14 @@ def test_a_literal_is_marked_with_its_cell(evidence: Evidence) -> None:
     }
 
 
-def test_a_contradiction_shows_the_cell_beside_it(evidence: Evidence) -> None:
+def test_a_contradiction_shows_the_cell_beside_it(evidence: ReadResults) -> None:
     (sentence,) = check_answer("Incident 124 is Medium [c1.1].", evidence).sentences
     wrong = next(mark for mark in sentence.marks if not mark.found)
     assert (wrong.pointer, wrong.value) == ("/rows/0/severity", "High")
     assert sentence.reason == "c1.1 gives severity High, not Medium"
 
 
-def test_a_sentence_without_a_citation_is_given_the_row_that_holds_all_of_it(evidence: Evidence) -> None:
+def test_a_sentence_without_a_citation_is_given_the_row_that_holds_all_of_it(evidence: ReadResults) -> None:
     (sentence,) = check_answer(
         "Suspicious scheduled task is Medium, created on 28 November at 07:01 UTC.", evidence
     ).sentences
@@ -326,7 +328,7 @@ def test_a_sentence_without_a_citation_is_given_the_row_that_holds_all_of_it(evi
     assert [citation.ref for citation in sentence.citations] == ["c1.2"]
 
 
-def test_a_sentence_borrows_the_citation_of_its_block_and_of_no_other(evidence: Evidence) -> None:
+def test_a_sentence_borrows_the_citation_of_its_block_and_of_no_other(evidence: ReadResults) -> None:
     first, _ = check_answer("It has 8 alerts. Incident 124 is High [c1.1].", evidence).sentences
     assert (first.state, first.cited_by) == (FOUND, CitedBy.BLOCK)
     alone, _ = check_answer("It has 8 alerts.\n\nIncident 124 is High [c1.1].", evidence).sentences
@@ -336,14 +338,14 @@ def test_a_sentence_borrows_the_citation_of_its_block_and_of_no_other(evidence: 
 def test_results_that_come_later_are_read_and_those_that_are_gone_forgotten() -> None:
     held = Results(most=1)
     held.add(read("c1", "query_incidents", INCIDENTS[:1]))
-    evidence = Evidence(held)
+    evidence = ReadResults(held)
     assert check_answer("124 is High [c1.1].", evidence).sentences[0].state is FOUND
     held.add(read("c2", "query_incidents", INCIDENTS[1:]))
     assert check_answer("125 is Medium [c2.1].", evidence).sentences[0].state is FOUND
     assert check_answer("124 is High [c1.1].", evidence).sentences[0].reason == "there is no c1.1"
 
 
-def test_the_share_of_sentences_with_a_citation_tells_a_writer_that_gives_none(evidence: Evidence) -> None:
+def test_the_share_of_sentences_with_a_citation_tells_a_writer_that_gives_none(evidence: ReadResults) -> None:
     with_one = check_answer("124 is High [c1.1]. LSASS holds credentials.", evidence)
     without = check_answer("124 is High.\n\n125 is Medium.", evidence)
     assert cited_share(with_one) == 1.0
@@ -361,7 +363,7 @@ def test_the_share_of_sentences_with_a_citation_tells_a_writer_that_gives_none(e
         ("(124 is High【c1.1】)", "(124 is High)"),
     ],
 )
-def test_a_citation_takes_its_own_brackets_with_it(evidence: Evidence, written: str, shown: str) -> None:
+def test_a_citation_takes_its_own_brackets_with_it(evidence: ReadResults, written: str, shown: str) -> None:
     for size in (1, 3, 100):
         growing = GrowingAnswer(evidence)
         assert "".join(growing.add(written[at : at + size])[0] for at in range(0, len(written), size)) in shown
@@ -403,7 +405,7 @@ LOG_ROWS = [
 def test_values_say_what_the_trade_calls_them(state: SentenceState, text: str) -> None:
     rows = Results()
     rows.add(read("c1", "run_kql_query", LOG_ROWS))
-    (sentence,) = check_answer(text, Evidence(rows, names=["Windows", "Network"])).sentences
+    (sentence,) = check_answer(text, ReadResults(rows, names=["Windows", "Network"])).sentences
     assert sentence.state is state, sentence.reason
 
 

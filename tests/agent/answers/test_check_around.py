@@ -10,7 +10,7 @@ import pytest
 from answer_rows import DOSSIER, FLOWS, INCIDENTS, read
 from sentinel_rag.agent.answers.check import check_answer
 from sentinel_rag.agent.answers.compute import compute
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.repair import repair_request
 from sentinel_rag.agent.answers.results import Results
 from sentinel_rag.agent.answers.results_file import read_entry
@@ -46,7 +46,7 @@ def query(table: str, rows: list[dict[str, Any]], **summary: Any) -> dict[str, A
 
 
 @pytest.fixture(scope="module")
-def evidence() -> Evidence:
+def evidence() -> ReadResults:
     held = Results()
     held.add(read("c1", "get_incident_detail", DOSSIER))
     for ref, entry in (
@@ -62,7 +62,7 @@ def evidence() -> Evidence:
     page = query("SecurityAlert", [{"AlertName": "a"}, {"AlertName": "b"}, {"AlertName": "c"}])
     held.add(read_entry({**page, "arguments": {"offset": 6}}, held, default_ref="c10"))
     held.add(read("c7", "run_kql_query", FLOWS))
-    return Evidence(held, said=["Was it at 23:40?"])
+    return ReadResults(held, said=["Was it at 23:40?"])
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def evidence() -> Evidence:
         (FOUND, "On 28 November there was 1 High alert [c6.1]."),
     ],
 )
-def test_a_sentence_says_more_than_its_cells(evidence: Evidence, state: SentenceState, text: str) -> None:
+def test_a_sentence_says_more_than_its_cells(evidence: ReadResults, state: SentenceState, text: str) -> None:
     found = check_answer(text, evidence).sentences[-1]
     assert found.state is state, found.reason
 
@@ -128,7 +128,7 @@ def test_a_sentence_says_more_than_its_cells(evidence: Evidence, state: Sentence
         (NOT, "There are 7 rows [c10]."),
     ],
 )
-def test_a_number_of_a_whole_is_told_beside_its_name(evidence: Evidence, state: SentenceState, text: str) -> None:
+def test_a_number_of_a_whole_is_told_beside_its_name(evidence: ReadResults, state: SentenceState, text: str) -> None:
     found = check_answer(text, evidence).sentences[-1]
     assert found.state is state, found.reason
 
@@ -143,18 +143,18 @@ def test_a_number_of_a_whole_is_told_beside_its_name(evidence: Evidence, state: 
         (NOT, "| High | 3 | 7 | [c4, c5]"),
     ],
 )
-def test_totals_stand_beside_others_in_one_row(evidence: Evidence, state: SentenceState, row: str) -> None:
+def test_totals_stand_beside_others_in_one_row(evidence: ReadResults, state: SentenceState, row: str) -> None:
     found = check_answer(f"| | before | after |\n|---|---|---|\n{row}", evidence).sentences[-1]
     assert found.state is state, found.reason
 
 
-def test_the_first_row_below_a_blank_head_is_checked(evidence: Evidence) -> None:
+def test_the_first_row_below_a_blank_head_is_checked(evidence: ReadResults) -> None:
     found = check_answer("| | |\n|---|---|\n| srv-file-01 | 08:15 [c3.1] |", evidence).sentences[-1]
     assert found.state is NOT
 
 
 @pytest.mark.parametrize(("state", "high"), [(FOUND, 7), (NOT, 6)])
-def test_what_opens_a_list_is_borne_out_by_its_lines(evidence: Evidence, state: SentenceState, high: int) -> None:
+def test_what_opens_a_list_is_borne_out_by_its_lines(evidence: ReadResults, state: SentenceState, high: int) -> None:
     lines = "- High: 1 [c4], 7 [c5]\n- Medium: 3 [c4], 9 [c5]"
     text = f"High alerts went from 1 to {high}, Medium ones from 3 to 9.\n\n{lines}"
     found = check_answer(text, evidence).sentences[0]
@@ -166,11 +166,11 @@ def test_counted_incidents_can_be_named(state: SentenceState, number: int) -> No
     held = Results()
     held.add(read("c1", "query_incidents", INCIDENTS))
     held.add(compute("c2", {"op": "count", "of": "c1", "where": "status = New"}, held, now=NOW))
-    found = check_answer(f"Two of the three are New: {number} and 126 [c2.1].", Evidence(held)).sentences[0]
+    found = check_answer(f"Two of the three are New: {number} and 126 [c2.1].", ReadResults(held)).sentences[0]
     assert found.state is state, found.reason
 
 
-def test_one_repair_is_told_all_reasons(evidence: Evidence) -> None:
+def test_one_repair_is_told_all_reasons(evidence: ReadResults) -> None:
     asked = repair_request(check_answer("It ran on srv-web-09, which was reimaged [c3.1].", evidence))
     assert "“srv-web-09” does not stand in c3.1" in asked
     assert "no cited row says “reimaged”" in asked
@@ -195,7 +195,7 @@ RENAMES = [
 
 
 @pytest.fixture(scope="module")
-def case() -> Evidence:
+def case() -> ReadResults:
     held = Results()
     held.add(read("c1", "query_incidents", [*INCIDENTS, REOPENED]))
     held.add(read("c2", "query_alerts", ALERTS))
@@ -214,7 +214,7 @@ def case() -> Evidence:
     ):
         held.add(compute(ref, asked, held, now=NOW))
     held.add(read("c11", "get_incident_detail", DOSSIER))
-    return Evidence(held)
+    return ReadResults(held)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def case() -> Evidence:
         (OWN, "To settle it, ask Åsa Öberg for the mail, then 203.0.113.152 for its owner."),
     ],
 )
-def test_what_is_known_of_a_case_is_carried_over(case: Evidence, state: SentenceState, text: str) -> None:
+def test_what_is_known_of_a_case_is_carried_over(case: ReadResults, state: SentenceState, text: str) -> None:
     found = check_answer(text, case).sentences[-1]
     assert found.state is state, found.reason
 
@@ -284,6 +284,6 @@ def test_what_is_known_of_a_case_is_carried_over(case: Evidence, state: Sentence
         (NOT, "| 124 | Logon on 26 Nov at 10:00 [c2.3], at wks-sal-01. A scan on 28 Nov at 02:20 [c2.1] |"),
     ],
 )
-def test_the_cells_of_a_line_belong_to_it(case: Evidence, state: SentenceState, row: str) -> None:
+def test_the_cells_of_a_line_belong_to_it(case: ReadResults, state: SentenceState, row: str) -> None:
     found = check_answer(f"| | |\n|---|---|\n{row}", case).sentences[-1]
     assert found.state is state, found.reason

@@ -11,7 +11,7 @@ import pytest
 from answer_rows import INCIDENTS
 from sentinel_rag.agent.answers.check import check_answer
 from sentinel_rag.agent.answers.compute import compute
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Results
 from sentinel_rag.agent.answers.results_file import read_entry
 from sentinel_rag.contracts.evidence import SentenceState
@@ -46,7 +46,7 @@ def call(tool: str, rows: list[dict[str, Any]], window: dict[str, str], /, **arg
 
 
 @pytest.fixture(scope="module")
-def evidence() -> Evidence:
+def evidence() -> ReadResults:
     held = Results()
     account = {"user": "asa.oberg@woodgrove.example"}
     incidents = [{**row, "comments": []} for row in INCIDENTS]
@@ -58,7 +58,7 @@ def evidence() -> Evidence:
         held.add(read_entry(entry, held, default_ref=ref))
     for ref, arguments in COMPUTED.items():
         held.add(compute(ref, arguments, held, now=datetime(2026, 11, 29, 10, tzinfo=UTC)))
-    return Evidence(held)
+    return ReadResults(held)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,12 @@ def evidence() -> Evidence:
         (FOUND, "The newest row of the table is of 29 November at 09:30 UTC [c1]."),
         (FOUND, "Die Tabelle enthält 80 Zeilen, die neueste vom 29. November um 09:30 UTC [c1]."),
         (NOT, "The newest row of the table is of 28 November at 09:30 UTC [c1]."),
+        # states up to one, and from one on
+        (SOURCE, "125 and 126 are Medium or lower [c1.2][c1.3]."),
+        (SOURCE, "125 und 126 sind Medium oder niedriger [c1.2][c1.3]."),
+        (SOURCE, "124 and 125 are Medium or higher [c1.1][c1.2]."),
+        (NOT, "124 and 125 are Medium or lower [c1.1][c1.2]."),
+        (NOT, "124 y 125 son Medium o menor [c1.1][c1.2]."),
         # what a result was asked for, and computed from
         (FOUND, "asa.oberg@woodgrove.example had 36 failures from PL in the last 7 days [c3.1]."),
         (FOUND, "3 incidents in the last 7 days against 2 in the 7 days before [c4.1]."),
@@ -119,8 +125,90 @@ def evidence() -> Evidence:
         (SOURCE, "125 has no title [c1.2]."),
     ],
 )
-def test_what_counts_as_evidence(evidence: Evidence, state: SentenceState, text: str) -> None:
+def test_what_counts_as_evidence(evidence: ReadResults, state: SentenceState, text: str) -> None:
     sentence = check_answer(
         f"| a | b | c | d |\n|---|---|---|---|\n{text}" if text[0] == "|" else text, evidence
     ).sentences[-1]
     assert sentence.state is state, sentence.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (FOUND, "It stands in 294 process rows [c1]."),
+        (FOUND, "Es steht in 12 Network-Zeilen [c1]."),
+        (NOT, "It stands in 12 process rows [c1]."),
+        (FOUND, "It stands in 294 rows of endpoints [c1]."),
+        (NOT, "It stands in 294 network rows [c1]."),
+        (NOT, "It stands in 294 alerts [c1]."),
+    ],
+)
+def test_a_total_is_named_by_the_part_that_no_other_name_has(state: SentenceState, text: str) -> None:
+    tables = {"DeviceProcessEvents": 294, "DeviceNetworkEvents": 12}
+    result = {"rows": [{"Table": "x"}], "coverage": {"rows_total": 306}, "summary": {"by_table": tables}}
+    held = Results()
+    entry = {"tool": "search_logs", "arguments": {"text": "a.ps1"}, "read_at": NOW, "result": result}
+    held.add(read_entry(entry, held, default_ref="c1"))
+    (found,) = check_answer(text, ReadResults(held)).sentences
+    assert found.state is state, found.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (SentenceState.SOURCE_GIVEN, "Event 4698: nothing on any machine [c1]."),
+        (NOT, "Event 4699: nothing on any machine [c1]."),
+    ],
+)
+def test_a_number_that_was_searched_for_stands_in_the_empty_result(state: SentenceState, text: str) -> None:
+    result = {"rows": [], "coverage": {"rows_total": 0}, "summary": {"by_table": {}, "tables_searched": 48}}
+    held = Results()
+    entry = {"tool": "search_logs", "arguments": {"text": "4698"}, "read_at": NOW, "result": result}
+    held.add(read_entry(entry, held, default_ref="c1"))
+    (found,) = check_answer(text, ReadResults(held)).sentences
+    assert found.state is state, found.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (FOUND, "Its product is Azure Active Directory Identity Protection [c1.1]."),
+        # what is denied of several
+        (FOUND, "Keiner davon wurde als TruePositive geschlossen [c1.1][c1.2]."),
+    ],
+)
+def test_no_state_is_read_into_a_name_or_a_denial(state: SentenceState, text: str) -> None:
+    product = "Azure Active Directory Identity Protection"
+    rows = [
+        {"number": n, "title": "A", "status": "New", "classification": "FalsePositive", "product": product}
+        for n in (7, 8)
+    ]
+    held = Results()
+    held.add(
+        read_entry(
+            call("query_alerts", [{**row, "severity": "Low"} for row in rows], LAST_WEEK), held, default_ref="c1"
+        )
+    )
+    (found,) = check_answer(text, ReadResults(held)).sentences
+    assert found.state is state, found.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (FOUND, "Malware | 111 Active, 119 FalsePositive [c1.1][c1.2]."),
+        (NOT, "Malware | 111 Active, 119 New [c1.1][c1.2]."),
+        (FOUND, "Incident 111, which is Low, has that file too [c1.1][c1.3]."),
+        (NOT, "The alerts of incident 111 are Low [c1.1][c1.3]."),
+    ],
+)
+def test_a_state_is_of_the_incident_that_is_named(state: SentenceState, text: str) -> None:
+    rows = [
+        {"number": 111, "title": "Malware", "status": "Active", "severity": "Low"},
+        {"number": 119, "title": "Malware", "status": "Closed", "severity": "Low", "classification": "FalsePositive"},
+        {"number": 120, "title": "Malware", "status": "New", "severity": "High"},
+    ]
+    held = Results()
+    held.add(read_entry(call("query_incidents", rows, LAST_WEEK), held, default_ref="c1"))
+    table = f"| what | which |\n|---|---|\n| {text} |" if "|" in text else text
+    assert check_answer(table, ReadResults(held)).sentences[-1].state is state

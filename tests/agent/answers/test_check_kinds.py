@@ -8,7 +8,7 @@ import pytest
 
 from answer_rows import DOSSIER, INCIDENTS, computed, read
 from sentinel_rag.agent.answers.check import check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Results
 from sentinel_rag.contracts.evidence import SentenceState
 
@@ -29,7 +29,7 @@ LOGONS = [
 
 
 @pytest.fixture
-def evidence() -> Evidence:
+def evidence() -> ReadResults:
     """c1 incidents, c2 days, c3 the dossier of 124, c4 log rows, c6 a search that found nothing,
     c7 a length of time between two rows."""
     held = Results()
@@ -41,7 +41,7 @@ def evidence() -> Evidence:
         arguments = {"template": "process_by_name", "parameters": {"process": name}}
         held.add(replace(read(ref, "run_kql_query", []), arguments=arguments))
     held.add(computed("c7", {"seconds": 169_200, "hours": 47}, operands=("c4.1", "c4.3"), op="duration"))
-    return Evidence(held)
+    return ReadResults(held)
 
 
 CASES = [
@@ -114,6 +114,6 @@ CASES = [
 
 @pytest.mark.requirement("GRND-1", "GRND-5")
 @pytest.mark.parametrize(("state", "text"), CASES)
-def test_a_true_sentence_is_not_marked_for_its_form(evidence: Evidence, state: SentenceState, text: str) -> None:
+def test_a_true_sentence_is_not_marked_for_its_form(evidence: ReadResults, state: SentenceState, text: str) -> None:
     sentence = check_answer(text, evidence).sentences[0]
     assert sentence.state is state, sentence.reason

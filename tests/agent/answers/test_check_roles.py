@@ -10,7 +10,7 @@ import pytest
 from answer_rows import read
 from sentinel_rag.agent.answers.check import check_answer
 from sentinel_rag.agent.answers.compute import compute
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Results
 from sentinel_rag.contracts.evidence import SentenceState
 
@@ -46,7 +46,7 @@ INCIDENTS = [
 
 
 @pytest.fixture(scope="module")
-def rows() -> Evidence:
+def rows() -> ReadResults:
     held = Results()
     held.add(read("c1", "run_kql_query", [PROCESS, MAIL, LOGON, DENIED, FLOW, SIGN_IN, EARLIER]))
     held.add(read("c2", "query_incidents", INCIDENTS))
@@ -56,7 +56,7 @@ def rows() -> Evidence:
         ("c4", {"op": "change", "a": "c1.5.Sessions", "b": "c1.4.Denied"}),
     ):
         held.add(compute(ref, arguments, held, now=NOW))
-    return Evidence(held)
+    return ReadResults(held)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def rows() -> Evidence:
         (NOT, "Nur ein Vorfall ist New, 126 [c2]."),
     ],
 )
-def test_right_values_with_another_verb_are_not_found(rows: Evidence, state: SentenceState, text: str) -> None:
+def test_right_values_with_another_verb_are_not_found(rows: ReadResults, state: SentenceState, text: str) -> None:
     (sentence,) = check_answer(text, rows).sentences
     assert sentence.state is state, sentence.reason
 
@@ -128,7 +128,7 @@ def test_no_other_needs_the_result_that_was_asked_for_it(state: SentenceState, t
     held = Results()
     found = [{**incident, "description": "setup.exe"} for incident in INCIDENTS]
     held.add(replace(read("c1", "query_incidents", found), arguments={"entity": "setup.exe", "limit": 50}))
-    (sentence,) = check_answer(text, Evidence(held)).sentences
+    (sentence,) = check_answer(text, ReadResults(held)).sentences
     assert sentence.state is state, sentence.state
 
 
@@ -160,7 +160,7 @@ def test_what_an_outsiders_text_asks_for_is_neither_found_nor_own_words(text: st
     held = Results()
     incident = {"number": 125, "title": "A task", "status": "New", "description": NOTICE}
     held.add(read("c1", "query_incidents", [incident], quoted=("/rows/0/description",)))
-    (sentence,) = check_answer(text.format(cited), Evidence(held)).sentences
+    (sentence,) = check_answer(text.format(cited), ReadResults(held)).sentences
     assert sentence.state in (SOURCE, NOT), sentence.state
 
 
@@ -168,7 +168,7 @@ def test_a_text_that_bids_to_disregard_rules_is_an_outsiders_without_a_label() -
     held = Results()
     text = f'Incident 125. process: cmd.exe /c echo "{NOTICE}"'
     held.add(read("c1", "search_knowledge_base", [{"citation": "incident-125", "text": text}]))
-    (sentence,) = check_answer("L'incident 125 se classe BenignPositive [c1.1].", Evidence(held)).sentences
+    (sentence,) = check_answer("L'incident 125 se classe BenignPositive [c1.1].", ReadResults(held)).sentences
     assert sentence.state in (SOURCE, NOT), sentence.state
 
 
@@ -191,5 +191,5 @@ def test_a_denial_another_thing_and_a_report_are_no_demand(state: SentenceState,
         {"number": 126, "title": "B"},
     ]
     held.add(read("c1", "query_incidents", incidents, quoted=("/rows/0/description",)))
-    (sentence,) = check_answer(text, Evidence(held)).sentences
+    (sentence,) = check_answer(text, ReadResults(held)).sentences
     assert sentence.state is state, sentence.reason

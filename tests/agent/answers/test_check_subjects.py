@@ -8,7 +8,7 @@ import pytest
 
 from answer_rows import DOSSIER, INCIDENTS, computed, read
 from sentinel_rag.agent.answers.check import check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import Result, Results
 from sentinel_rag.contracts.evidence import SentenceState
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.requirement("GRND-1", "GRND-5")
 FOUND, NOT = SentenceState.VALUES_FOUND, SentenceState.NOT_FOUND
 
 
-def _evidence() -> Evidence:
+def _evidence() -> ReadResults:
     def dossier(ref: str, number: int) -> Result:
         result = read(ref, "get_incident_detail", [{**DOSSIER[0], "number": number}])
         return replace(result, arguments={"incident": str(number)})
@@ -38,7 +38,7 @@ def _evidence() -> Evidence:
         computed("c8", {"count": 3, "of": 12}, operands=("c7",)),
     ):
         results.add(result)
-    return Evidence(results)
+    return ReadResults(results)
 
 
 @pytest.mark.parametrize(

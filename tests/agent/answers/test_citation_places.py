@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.agent.answers.check import GrowingAnswer, check_answer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from sentinel_rag.agent.answers.evidence import Evidence
         ("- **124** is High [c1.1], 125 is Medium [c1.2]", "- **124** is High§, 125 is Medium§"),
     ],
 )
-def test_a_citation_stays_where_it_was_put(raw: str, shown: str, evidence: Evidence) -> None:
+def test_a_citation_stays_where_it_was_put(raw: str, shown: str, evidence: ReadResults) -> None:
     found = check_answer(raw, evidence)
     places = sorted({at for sentence in found.sentences for cited in sentence.citations for at in cited.at})
     told = found.text
@@ -37,7 +37,7 @@ def test_a_citation_stays_where_it_was_put(raw: str, shown: str, evidence: Evide
     assert growing.checked == found, "however it comes"
 
 
-def test_what_the_check_gave_has_no_place_of_the_writer(evidence: Evidence) -> None:
+def test_what_the_check_gave_has_no_place_of_the_writer(evidence: ReadResults) -> None:
     (sentence,) = check_answer("124 is High and has 8 alerts.", evidence).sentences
     assert sentence.citations
     assert [cited.at for cited in sentence.citations] == [()] * len(sentence.citations)

@@ -16,7 +16,7 @@ from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.tool_calls import DocumentResult, Succeeded, ToolCall
 
-FACTS = ("n", "q", "x", "t", "w", "d", "#")
+FACTS = ("n", "q", "x", "t", "w", "d", "a", "#")
 VERBS = (*FACTS, *(f"{verb}*" for verb in FACTS), "arg", "word", "counts")
 ROW = {"title": "Odd sign-in", "alerts": [{"name": "b", "time": 2}, {"name": "a", "time": 1}], "tactics": [], "open": 0}
 

@@ -14,7 +14,7 @@ from sentinel_rag.agent.offline.conversation import (
     conversation_from_dict,
     conversation_to_dict,
 )
-from sentinel_rag.agent.planner import Decision, Kind, Reason, Talk, View, frame_of, offer
+from sentinel_rag.agent.planner import Decision, DecisionKind, Talk, Unclear, View, frame_of, offer
 from sentinel_rag.agent.planner.changes import Change
 from sentinel_rag.agent.planner.decisions import Call
 from sentinel_rag.agent.things import ListItem
@@ -28,14 +28,14 @@ def _talk() -> Talk:
     """A conversation in which every field says something."""
     talk = Talk()
     frame = frame_of("query_incidents", {"status": "Open", "time_window": "last_7d"})
-    listed = Decision(Kind.CALL, frame, (Call("query_incidents", {"status": "Open"}),), view=View.INCIDENTS)
+    listed = Decision(DecisionKind.CALL, frame, (Call("query_incidents", {"status": "Open"}),), view=View.INCIDENTS)
     incidents = [ListItem("incident", "38", title="Phishing"), ListItem("incident", "39")]
     hosts = [ListItem("entity", "ws-01", entity_kind="host"), ListItem("entity", "ws-02", entity_kind="host")]
     talk.remember(listed, incidents, total=7, told=hosts, about=[ListItem("incident", "38")])
     compared = frame_of("get_incident_detail", {"incident": "38"})
     compared.tell("incident", "39")
-    talk.remember(Decision(Kind.CALL, compared, (Call("get_incident_detail", {"incident": "38"}),)))
-    back = Decision(Kind.ASK, frame, reason=Reason.WHICH_OF_THESE, options=(offer("Show it", *CALL_OF),))
+    talk.remember(Decision(DecisionKind.CALL, compared, (Call("get_incident_detail", {"incident": "38"}),)))
+    back = Decision(DecisionKind.ASK, frame, reason=Unclear.WHICH_OF_THESE, options=(offer("Show it", *CALL_OF),))
     talk.remember(back)
     talk.moment = {"start_time": "2024-07-17T00:00:00Z", "end_time": "2024-07-18T00:00:00Z"}
     talk.dropped, talk.pointed_into, talk.unlisted = 1, 1, 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import stat
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.support import fork_server
 
 from sentinel_rag.agent.conversations import store as store_module
 from sentinel_rag.agent.conversations.store import (
@@ -245,9 +245,7 @@ def test_a_full_disk_is_told_and_what_was_there_stays(store: ConversationStore, 
             print(error)
         store.save(replace(big, turns=(replace(big.turns[0], answer="small"),)), known=True)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), file], capture_output=True, text=True, timeout=WAIT_S
-    )
+    done = fork_server.run([sys.executable, "-c", textwrap.dedent(program), file], text=True, timeout=WAIT_S)
     assert "cannot be written (is the disk full?)" in done.stdout, done.stderr
     stored = store.load("session-0001")
     assert stored is not None

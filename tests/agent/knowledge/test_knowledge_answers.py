@@ -84,14 +84,49 @@ async def test_a_step_is_quoted_beside_the_incident_and_every_piece_has_its_plac
         assert resolve(value, piece.pointer) == piece.value
 
 
-async def test_an_incident_is_searched_by_its_title_tactics_and_techniques_and_by_nothing_else(
+async def test_an_incident_is_searched_by_its_names_tactics_and_techniques_and_by_nothing_else(
     search_tool: SearchTool,
 ) -> None:
     estate = gateway(search_tool)
     await ask(estate, "what should I do about incident 40")
     queries = [call.arguments.get("query") for call in estate.calls if "query" in call.arguments]
-    assert queries[0] == "Suspicious inbox rule after phishing click T1114.003 Collection"
+    by_alerts = "Inbox rule forwards mail outside"
+    assert queries[0] == f"Suspicious inbox rule after phishing click {by_alerts} T1114.003 Collection"
     assert set(made(estate)) == {"get_incident_detail", "search_knowledge_base"}
+
+
+async def test_an_incident_of_several_stages_names_a_section_of_each_playbook_that_fits(
+    search_tool: SearchTool,
+) -> None:
+    estate = gateway(search_tool)
+    names = {"Unusual inbox rule": "T1114.003", "Ransomware behavior was blocked": "T1486"}
+    alerts = [{"name": name, "techniques": [technique], "tactics": []} for name, technique in names.items()]
+    row = {"number": 77, "title": "Phishing", "severity": "High", "status": "Active", "alerts": alerts}
+    estate.answers["get_incident_detail"] = rows_result([row], table="SecurityIncident")
+    answer = await ask(estate, "what should I do about incident 77")
+    named = [line for line in answer.text.splitlines() if line.startswith("[")]
+    assert any("`ransomware.md > " in line for line in named[:4]), answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["should we reset the password or revoke sessions first", "who has to be informed about a data leak"],
+)
+async def test_a_question_about_no_data_goes_to_the_playbooks_before_it_is_given_up(
+    search_tool: SearchTool, question: str
+) -> None:
+    estate = gateway(search_tool)
+    answer = await ask(estate, question)
+    assert answer.outcome is Outcome.ANSWERED
+    assert "The playbook section" in answer.text
+    assert set(made(estate)) <= {"search_knowledge_base", "get_top_entities", "list_kql_templates"}
+
+
+@pytest.mark.parametrize("question", ["what's the weather in the mountains", "flurble the gronk", "high ones of foo"])
+async def test_what_no_playbook_tells_is_given_up_as_before(search_tool: SearchTool, question: str) -> None:
+    answer = await ask(gateway(search_tool), question)
+    assert answer.outcome in (Outcome.CLARIFICATION, Outcome.OUT_OF_SCOPE)
+    assert "playbook section" not in answer.text
 
 
 async def test_a_search_by_words_only_says_so_with_the_command(search_tool: SearchTool) -> None:

@@ -63,7 +63,7 @@ async def test_a_model_that_states_facts_without_a_tool_is_told_once_and_then_st
     assert len(at.server.requests) == 2
     assert at.sent()[-1] == {"role": "user", "content": prompt("query_first").text}
     at.script(text_reply("Incident 40 is High."), OPEN, text_reply("Incident 40 is High [c1.1]."))
-    assert (await at.ask("How severe is the open incident 40?")).text == "Incident 40 is High."
+    assert (await at.ask("How severe is the open one?")).text == "Incident 40 is High."
     assert prompt("query_first").text not in str(at.sent()), "it is no part of the conversation"
 
 
@@ -141,6 +141,21 @@ async def test_what_is_said_of_an_answer_is_in_its_language_and_the_model_gets_t
     reasons = [sentence.reason for sentence in answer.sentences]
     assert all(note in reason for note, reason in zip(notes, reasons, strict=True)), reasons
     assert "does not stand in c1.1" in at.sent()[-1]["content"]
+
+
+@pytest.mark.requirement("GRND-1")
+async def test_a_model_that_writes_without_sources_is_asked_for_them_before_anything_is_repaired(desk):
+    draft = "Incident 40 is High. Incident 40 is New. Incident 41 is Low.\n\nI would begin with it."
+    said = "Sources:\n1: c1.1\n2: [c1.1]\n3: Incident 18 is New [c1.3]."
+    at = desk(OPEN, text_reply(draft), text_reply(said), text_reply("1: Incident 18 is Active [c1.3]."))
+    answer = await at.ask("Which incidents are open?")
+    assert answer.text.startswith(draft.replace("Incident 41 is Low", "Incident 18 is Active"))
+    assert set(at.states(answer).values()) == {"values_found", "own_words"}
+    asked = at.server.requests[2].body["messages"][-2:]
+    assert asked[0]["content"] == draft
+    assert asked[1]["content"].startswith(prompt("sources").text)
+    assert asked[1]["content"].endswith("\n4. I would begin with it.")
+    assert {sentence.cited_by.value for sentence in answer.sentences[:3]} == {"writer"}
 
 
 async def test_a_repair_reads_what_a_sentence_lacks_and_cites_it(desk):

@@ -161,7 +161,7 @@ async def test_the_person_is_warned_when_the_context_gets_long(desk):
 
 async def test_a_model_that_is_busy_is_asked_again_within_the_question_s_budget(desk):
     at = desk(BUSY, calls_reply(ONE), BUSY, text_reply("Incident 40 is High [c1.1]."))
-    answer = await at.ask("How severe is incident 40?")
+    answer = await at.ask("How severe is the newest one?")
     assert answer.text.startswith("Incident 40 is High.")
     assert len(at.gateway.calls) == 1
     assert answer.model["requests"] == 4

@@ -128,7 +128,7 @@ async def test_the_calls_of_one_response_run_together_and_a_failing_one_cancels_
     calls = (OPEN, ("query_alerts", {}), ("get_incident_detail", {"incident": "40"}))
     at = desk(calls_reply(*calls), text_reply("Incident 40 is High [c3.1]."), gateway=gateway)
     with anyio.fail_after(WAIT_S):
-        answer = await at.ask("Is incident 40 severe?")
+        answer = await at.ask("Is the newest one severe?")
     assert [trace.status for trace in answer.tools] == ["ok", "failed", "ok"]
     assert [text.splitlines()[0] for text in at.results()] == [f'<tool_result call="c{n}">' for n in (1, 2, 3)]
     assert "The query took too long." in at.results()[1]
@@ -268,3 +268,61 @@ async def test_each_answer_names_the_machine_that_read_its_rows_and_whose_count_
     assert f"about {answer.model['estimated_tokens']} tokens, counted here" in answer.footnote[-1]
     here = desk(text_reply("Hello."))
     assert (await here.ask("Hello")).model["sent_to"] == "this machine"
+
+
+DRAFT = f"{CITED}\n{'Nothing else was read, and nothing else is known of them. ' * 15}"
+OTHER = ("query_alerts", {"severity": "High"})
+
+
+@pytest.mark.requirement("CHAT-1")
+async def test_a_long_answer_is_read_once_more_and_written_anew_with_what_that_shows(desk):
+    at = desk(calls_reply(OPEN), text_reply(DRAFT), calls_reply(OTHER, first=5), text_reply(CITED))
+    answer = await at.ask("Which high severity incidents are open, and what is behind them?")
+    assert answer.text == TEXT
+    assert [call.tool_name for call in at.gateway.calls] == ["query_incidents", "query_alerts"]
+    looked, anew = at.sent(2), at.sent(3)
+    assert looked[-1] == {"role": "user", "content": prompt("second_look").text}
+    assert looked[-2] == anew[-2] == {"role": "assistant", "content": DRAFT}
+    assert anew[-1] == {"role": "user", "content": prompt("redraft").text}
+    at.script(text_reply("You are welcome."))
+    await at.ask("Thanks")
+    assert not {prompt("redraft").text, prompt("second_look").text} & {str(each["content"]) for each in at.sent()}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        text_reply("ok"),
+        text_reply("Everything was read."),
+        calls_reply(OTHER, ("update_incident", {"incident": "40"}), first=5),
+        stream_reply(chunk({}, "stop"), DONE),
+    ],
+    ids=["ok", "words", "a_change", "nothing"],
+)
+async def test_a_draft_goes_out_as_it_stands_where_its_writer_asks_nothing_more(desk, reply):
+    at = desk(calls_reply(OPEN), text_reply(DRAFT), reply, text_reply("ok"))
+    answer = await at.ask("Which high severity incidents are open, and what is behind them?")
+    assert TEXT in answer.text
+    assert "Nothing else was read" in answer.text
+    assert [call.tool_name for call in at.gateway.calls] == ["query_incidents"]
+    assert at.sent(2)[-1]["content"] == prompt("second_look").text
+
+
+async def test_a_draft_may_be_written_anew_without_a_call(desk):
+    anew = f"{CITED}\n{'This is what can be said of them, and no more than that. ' * 15}"
+    at = desk(calls_reply(OPEN), text_reply(DRAFT), text_reply(anew))
+    answer = await at.ask("Which high severity incidents are open, and what is behind them?")
+    assert TEXT in answer.text
+    assert "This is what can be said" in answer.text
+    assert "Nothing else was read" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("replies", "rounds"),
+    [((calls_reply(OPEN), text_reply(CITED)), 15), ((calls_reply(OPEN), text_reply(DRAFT)), 3)],
+    ids=["short", "few_rounds_left"],
+)
+async def test_no_second_look_at_a_short_answer_or_with_few_rounds_left(desk, replies, rounds):
+    at = desk(*replies, limits=TurnLimits(turn_s=60, rounds=rounds))
+    await at.ask("Which high severity incidents are open?")
+    assert prompt("second_look").text not in str([request.body for request in at.server.requests])

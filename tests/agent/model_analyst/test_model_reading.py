@@ -28,8 +28,8 @@ def numbers(text: str) -> list[int]:
 
 @pytest.mark.requirement("CHAT-5")
 async def test_a_long_result_is_read_page_by_page_without_another_query(desk):
-    rows = [{"number": n, "title": f"Sign-in of account {n} " * 20, "severity": "Low"} for n in range(1, 1_001)]
-    reply = text_reply("Incident 1000 is Low [c1.1000].")
+    rows = [{"number": n, "title": f"Sign-in of account {n} " * 20, "severity": "Low"} for n in range(1, 601)]
+    reply = text_reply("Incident 600 is Low [c1.600].")
     at = desk(calls_reply(("query_incidents", {})), reply, gateway=gateway_of(query_incidents=rows_result(rows)))
     await at.ask("Which incidents are there?")
     first = at.results()[0]
@@ -41,7 +41,7 @@ async def test_a_long_result_is_read_page_by_page_without_another_query(desk):
     assert numbers(at.results()[-1])[0] == following
     assert "read under a minute ago" in at.results()[-1]
     assert len(at.gateway.calls) == 1
-    assert at.states(answer) == {"Incident 1000 is Low.": "values_found"}
+    assert at.states(answer) == {"Incident 600 is Low.": "values_found"}
 
 
 async def test_a_dossier_is_asked_for_and_read_whole_each_part_as_rows_to_cite(desk):
@@ -116,7 +116,7 @@ async def test_hidden_values_stay_placeholders_that_can_be_passed_on(desk):
         text_reply(f"Incident 3 belongs to {hidden} [c1.1]."),
         gateway=gateway_of(query_incidents=rows),
     )
-    answer = await at.ask("Who owns incident 3?")
+    answer = await at.ask("Who owns the odd one?")
     assert hidden in at.results()[0]
     assert at.gateway.calls[1].arguments == {"owner": hidden}
     assert at.states(answer) == {f"Incident 3 belongs to {hidden}.": "values_found"}

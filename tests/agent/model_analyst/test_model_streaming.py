@@ -136,7 +136,8 @@ async def test_a_stream_that_breaks_off_for_good_leaves_the_failure_and_no_half_
 
 async def test_facts_without_a_call_are_taken_back_when_the_model_looks_after_all(desk):
     reader = Reader()
-    answer = await reader.ask(desk(written("Incident 40 is Low. It is open. So."), ONE, written(f"{TRUE} So.")))
+    at = desk(written("Incident 40 is Low. It is open. So."), ONE, written(f"{TRUE} So."))
+    answer = await reader.ask(at, "How bad is it?")
     assert reader.withdrawn == ["Incident 40 is Low. It is open."]
     assert answer.text.startswith("Incident 40 is High. It is New. So.")
 

@@ -21,11 +21,21 @@ TEXTS = {
     ("rules", 7): "e8c89efd18fed1cb",
     ("rules", 8): "3b8f194ecda13427",
     ("rules", 9): "81717c48f95c50fa",
+    ("rules", 10): "42ce5c3dadbe0261",
+    ("rules", 11): "c6c297c001499d7a",
+    ("rules", 12): "821f006e5d46ab74",
+    ("rules", 13): "0d65d515c0f4b31b",
     ("rules_small", 1): "14605175a08843df",
     ("rules_small", 2): "95ff18f92a0c6c62",
     ("last_round", 2): "b22c551808253ac9",
+    ("last_round", 3): "11581d4d98b0cb70",
     ("query_first", 2): "772f2f961a8b59b9",
     ("rows_shortened", 1): "a9c04030fc9dcc60",
+    ("second_look", 1): "6531fc95c81f7fa5",
+    ("second_look", 2): "c04d4b30575a46e6",
+    ("second_look", 3): "75ca214311ee2224",
+    ("redraft", 1): "cb1f25a6ecc88952",
+    ("sources", 1): "e7bbb400aad63392",
 }
 """The beginning of the SHA-256 of each text by its version: another text is another version."""
 

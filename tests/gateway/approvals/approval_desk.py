@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import Any
 from sentinel_rag.audit import Database, Journal, JournalPlace, JournalReader, StateDatabase
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.gateway.approvals import ApprovalQuestion, ApprovalStore, Binding, Bounds, Violation, Waiting
+from sentinel_rag.gateway.approvals import ApprovalQuestion, ApprovalStore, Binding, Bounds, ShownViolation, Waiting
 from sentinel_rag.gateway.store import new_audit_id
 from sentinel_rag.storage.postgres import PostgresDatabase
 
@@ -65,6 +66,7 @@ def the_call(arguments: JsonObject | None = None, **changes: Any) -> tuple[Bindi
         rule_id="comment_is_checked",
         policy_sha256="p" * 64,
         schema_sha256="s" * 64,
+        near_duplicate_sha256=json.dumps(arguments).casefold(),
     )
     question = ApprovalQuestion(
         effect="write",
@@ -74,7 +76,7 @@ def the_call(arguments: JsonObject | None = None, **changes: Any) -> tuple[Bindi
         taint_level="MEDIUM",
         why="sink_label",
         arguments=arguments,
-        violations=(Violation("comment", SECRET, PUBLIC),),
+        violations=(ShownViolation("comment", SECRET, PUBLIC),),
         raised_by=(),
         approvers=(),
     )

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from approval_policy import DISABLE, ask, policy
 
-from sentinel_rag.gateway.arguments import CanonicalArguments
-from sentinel_rag.gateway.upstream import UpstreamReply, UpstreamTool
+from sentinel_rag.gateway.upstream import UpstreamCall, UpstreamReply, UpstreamTool
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import running_gateway
 
@@ -22,16 +21,7 @@ from sentinel_rag_testing.running_gateway import running_gateway
 class KilledBeforeSending:
     """The upstream of a process that ends for certain before a byte is sent."""
 
-    async def call(
-        self,
-        tool: str,
-        arguments: CanonicalArguments,
-        *,
-        principal: str,
-        session_id: str,
-        timeout_s: float,
-        readers: frozenset[str] | None = None,
-    ) -> UpstreamReply:
+    async def call(self, call: UpstreamCall) -> UpstreamReply:
         print("dispatch", flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("unreachable")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from approval_desk import Clock, Desk, open_desk, the_call
 
 from sentinel_rag.audit import JournalPlace
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.labels import BOTTOM
 from sentinel_rag.gateway.approvals import (
     ApprovalSpent,
     ApprovalState,
+    ApprovalVerdict,
     Bounds,
     Decider,
     DecisionRefused,
+    DeniedBefore,
     TurnedAway,
-    Verdict,
     Waiting,
 )
 
@@ -24,26 +29,26 @@ LIFE_S = 900
 pytestmark = pytest.mark.anyio
 
 
-async def waiting(desk: Desk, number: int = 0, **changes: str) -> str:
+async def waiting(desk: Desk, number: int = 0, **changes: Any) -> str:
     answer = await desk.store.request(*the_call({"incident": str(number)}, **changes))
     assert isinstance(answer, Waiting)
     return answer.approval_id
 
 
 async def test_a_key_has_a_few_questions_open_and_no_more(place: JournalPlace) -> None:
-    with open_desk(place, Clock(), bounds=Bounds(pending_per_conversation=3)) as desk:
+    with open_desk(place, Clock(), bounds=Bounds(unwanted_per_conversation=3)) as desk:
         first = await waiting(desk, 0)
         await waiting(desk, 1)
         await waiting(desk, 2)
         records = desk.records()
         answer = await desk.store.request(*the_call({"incident": "3"}))
         assert isinstance(answer, TurnedAway)
-        assert 1 <= answer.retry_after_s <= 60
+        assert answer.retry_after_s == LIFE_S
         assert await desk.ask(*the_call({"incident": "3"})) is None
         assert desk.records() == records
         assert await waiting(desk, 0) == first
         assert await waiting(desk, 3, key_id="another")
-        await desk.store.decide(first, Verdict.DENY, ANA)
+        await desk.store.decide(first, ApprovalVerdict.APPROVE, ANA)
         assert await waiting(desk, 3)
 
 
@@ -59,9 +64,9 @@ async def test_all_keys_together_have_a_bound(place: JournalPlace) -> None:
 
 
 async def test_a_key_that_is_always_denied_cannot_go_on_asking(place: JournalPlace) -> None:
-    with open_desk(place, Clock(), bounds=Bounds(asked_per_conversation=5)) as desk:
+    with open_desk(place, Clock(), bounds=Bounds(unwanted_per_conversation=5)) as desk:
         for number in range(5):
-            await desk.store.decide(await waiting(desk, number), Verdict.DENY, ANA)
+            await desk.store.decide(await waiting(desk, number), ApprovalVerdict.DENY, ANA)
             desk.clock.pass_seconds(10)
         answer = await desk.store.request(*the_call({"incident": "another wording"}))
         assert isinstance(answer, TurnedAway)
@@ -70,13 +75,75 @@ async def test_a_key_that_is_always_denied_cannot_go_on_asking(place: JournalPla
         assert await waiting(desk, 6)
 
 
-async def test_the_same_call_is_not_asked_about_right_after_a_denial(desk: Desk) -> None:
-    await desk.store.decide(await waiting(desk), Verdict.DENY, ANA)
-    answer = await desk.store.request(*the_call({"incident": "0"}))
-    assert isinstance(answer, TurnedAway)
-    assert "denied" in answer.sentence
-    desk.clock.pass_seconds(answer.retry_after_s)
+async def test_what_a_person_approves_is_not_counted_as_unwanted(place: JournalPlace) -> None:
+    with open_desk(place, Clock(), bounds=Bounds(unwanted_per_conversation=2)) as desk:
+        for number in range(6):
+            await desk.store.decide(await waiting(desk, number), ApprovalVerdict.APPROVE, ANA)
+
+
+async def test_a_denied_call_is_not_asked_about_again_while_the_no_holds(desk: Desk) -> None:
+    denied = await waiting(desk)
+    at = desk.clock()
+    await desk.store.decide(denied, ApprovalVerdict.DENY, ANA)
+    desk.clock.pass_seconds(LIFE_S)
+    for change in ({}, {"session_id": "another"}, {"context": BOTTOM}, {"policy_sha256": "q" * 64}):
+        answer = await desk.store.request(*the_call({"incident": "0"}, **change), holds=timedelta(hours=2))
+        assert isinstance(answer, DeniedBefore), change
+        assert (answer.approval_id, answer.decider, answer.at) == (denied, "k-ana", at)
+        assert (answer.until, answer.retry_after_s) == (at + timedelta(hours=2), 7200 - LIFE_S)
+    assert await waiting(desk, 0, tool="another_tool", near_duplicate_sha256="another tool's")
+    assert await waiting(desk, 0, key_id="another agent")
+    desk.clock.pass_seconds(7200 - LIFE_S)
+    assert isinstance(await desk.store.request(*the_call({"incident": "0"}), holds=timedelta(hours=2)), Waiting)
+
+
+async def test_a_no_is_one_to_all_that_wait_and_read_alike(desk: Desk) -> None:
+    first, other = await waiting(desk), await waiting(desk, 1)
+    alike = [await waiting(desk, session_id=f"session-{number}") for number in range(2, 5)]
+    await desk.store.decide(alike[1], ApprovalVerdict.DENY, ANA, comment="no")
+    waits = (await desk.store.page(ApprovalState.PENDING, 10)).approvals
+    assert [each.approval_id for each in waits] == [other]
+    said = [record for record in desk.records() if record["kind"] == "approval_decided"]
+    assert sorted(record["audit_id"] for record in said) == sorted([first, *alike])
+    assert {(record["key_id"], record["decision"], record["comment"]) for record in said} == {("k-ana", "denied", "no")}
+
+
+async def test_whoever_may_decide_lifts_a_no_once_and_it_is_on_record(desk: Desk) -> None:
+    denied, alike = await waiting(desk), await waiting(desk, session_id="another")
+    with pytest.raises(DecisionRefused) as nothing:
+        await desk.store.lift(denied, ANA)
+    assert nothing.value.reason is Reason.CONFLICT
+    await desk.store.decide(denied, ApprovalVerdict.DENY, ANA)
+    with pytest.raises(DecisionRefused) as own:
+        await desk.store.lift(denied, Decider("agent"))
+    assert own.value.reason is Reason.OWN_APPROVAL
+    assert isinstance(await desk.store.request(*the_call({"incident": "0"})), DeniedBefore)
+    await desk.store.lift(alike, ANA, comment="was a mistake")
     assert await waiting(desk)
+    with pytest.raises(DecisionRefused):
+        await desk.store.lift(denied, ANA)
+    [record] = [record for record in desk.records() if record["kind"] == "approval_denial_lifted"]
+    assert (record["audit_id"], record["key_id"], record["comment"]) == (alike, "k-ana", "was a mistake")
+
+
+async def test_that_questions_are_over_a_bound_is_recorded_once_for_as_long_as_a_question_lives(
+    place: JournalPlace,
+) -> None:
+    with open_desk(place, Clock(), bounds=Bounds(unwanted_per_conversation=1)) as desk:
+        await waiting(desk)
+        for round_ in range(2):
+            for number in range(3):
+                binding, question = the_call({"incident": f"{number} more"})
+                answer = await desk.store.request(binding, question)
+                assert isinstance(answer, TurnedAway)
+                await desk.store.note_bound(binding, answer, f"call-{round_}-{number}")
+            desk.clock.pass_seconds(LIFE_S)
+            await waiting(desk, round_ + 1)
+        noted = [record for record in desk.records() if record["kind"] == "approvals_bounded"]
+        assert [record["audit_id"] for record in noted] == ["call-0-0", "call-1-0"]
+        assert noted[0]["why"].startswith(
+            "This conversation has asked for 1 approvals within 15 minutes that nobody gave"
+        )
 
 
 @pytest.mark.requirement("APPR-2")
@@ -86,7 +153,7 @@ async def test_what_nobody_decides_expires_and_cannot_be_decided(desk: Desk) -> 
     assert await waiting(desk) == approval_id
     desk.clock.pass_seconds(1)
     with pytest.raises(DecisionRefused) as refused:
-        await desk.store.decide(approval_id, Verdict.APPROVE, ANA)
+        await desk.store.decide(approval_id, ApprovalVerdict.APPROVE, ANA)
     assert refused.value.reason is Reason.APPROVAL_EXPIRED
     assert await waiting(desk) != approval_id
     assert [record["kind"] for record in desk.records() if record["audit_id"] == approval_id] == [
@@ -101,7 +168,7 @@ async def test_an_approval_that_nobody_uses_expires(desk: Desk) -> None:
     binding, _ = the_call({"incident": "0"})
     approval_id = await waiting(desk)
     desk.clock.pass_seconds(LIFE_S - 1)
-    await desk.store.decide(approval_id, Verdict.APPROVE, ANA)
+    await desk.store.decide(approval_id, ApprovalVerdict.APPROVE, ANA)
     desk.clock.pass_seconds(LIFE_S - 1)
     assert await desk.store.approved(binding) == approval_id
     desk.clock.pass_seconds(1)
@@ -135,7 +202,7 @@ async def test_what_waits_survives_a_restart(place: JournalPlace) -> None:
         found = await desk.store.find(approval_id)
         assert found is not None
         assert (found.binding, found.question) == (binding, question)
-        await desk.store.decide(approval_id, Verdict.APPROVE, ANA)
+        await desk.store.decide(approval_id, ApprovalVerdict.APPROVE, ANA)
     with open_desk(place, clock) as desk:
         assert await desk.store.approved(binding) == approval_id
         await desk.database.run(desk.store.consume(approval_id, binding))
@@ -157,7 +224,7 @@ async def test_pending_ones_are_listed_oldest_first_and_others_newest(place: Jou
 
 async def test_ended_approvals_are_forgotten_after_a_month_and_the_journal_is_not(desk: Desk) -> None:
     old = await waiting(desk)
-    await desk.store.decide(old, Verdict.DENY, ANA)
+    await desk.store.decide(old, ApprovalVerdict.DENY, ANA)
     desk.clock.pass_seconds(31 * 24 * 3600)
     await waiting(desk, 1)
     assert await desk.store.find(old) is None

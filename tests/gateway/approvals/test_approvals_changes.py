@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from approval_policy import DISABLE, ask, open_gateway
 
-from sentinel_rag.gateway.approval_routes import routes
+from sentinel_rag.gateway import approval_routes
 from sentinel_rag_testing.running_gateway import RunningGateway
 
 
@@ -29,7 +29,7 @@ def listed(gateway: RunningGateway, mark: str = "") -> Any:
 
 @pytest.mark.requirement("APPR-1")
 def test_whoever_waits_hears_of_each_change(gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "LONGEST_WAIT_S", 60.0)
+    monkeypatch.setattr(approval_routes, "LONGEST_WAIT_S", 60.0)
     before = listed(gateway)
     assert before["approvals"] == []
     with ThreadPoolExecutor(1) as waiting:
@@ -53,7 +53,7 @@ def test_whoever_waits_hears_of_each_change(gateway: RunningGateway, monkeypatch
 def test_who_waits_for_nothing_is_answered_after_a_while(
     gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(approval_routes, "LONGEST_WAIT_S", 0.01)
     before = listed(gateway)
     assert listed(gateway, before["mark"]) == before
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.gateway.approval_routes.webhook import DECISION, NOTICE, is_signed, sign
+from sentinel_rag.gateway.approval_webhook import DECISION, NOTICE, is_signed, sign
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "approvals.md"
 SECRET = "a-shared-secret-of-more-than-32-characters"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from approval_policy import DISABLE, open_gateway
+from tests.support import fork_server
 
 from waiting import WAIT_S
 
@@ -17,7 +17,7 @@ from waiting import WAIT_S
 def test_a_killed_gateway_does_not_give_the_approval_back(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     script = str(Path(__file__).with_name("dying_gateway.py"))
-    done = subprocess.run([sys.executable, script, str(folder)], capture_output=True, text=True, timeout=WAIT_S)
+    done = fork_server.run([sys.executable, script, str(folder)], text=True, timeout=WAIT_S)
     assert done.returncode == -9, done.stderr
     approved, dispatched = done.stdout.splitlines()
     approval_id, key = approved.split()

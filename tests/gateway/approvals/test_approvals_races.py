@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from approval_desk import Clock, Desk, open_desk, the_call
 from race_consumers import let_through
+from tests.support import fork_server
 
 from sentinel_rag.audit import JournalPlace
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.approvals import ApprovalState, Decider, DecisionRefused, Verdict
+from sentinel_rag.gateway.approvals import ApprovalState, ApprovalVerdict, Decider, DecisionRefused
 from waiting import WAIT_S
 
 RACERS = 20
@@ -26,7 +27,7 @@ def approved(desk: Desk) -> str:
     async def run() -> str:
         approval_id = await desk.ask(*the_call())
         assert approval_id is not None
-        await desk.store.decide(approval_id, Verdict.APPROVE, Decider("k-ana"))
+        await desk.store.decide(approval_id, ApprovalVerdict.APPROVE, Decider("k-ana"))
         return approval_id
 
     return asyncio.run(run())
@@ -55,7 +56,7 @@ def test_of_three_processes_one_is_let_through(tmp_path: Path) -> None:
         approval_id = approved(desk)
         racers = [
             stack.enter_context(
-                subprocess.Popen(
+                fork_server.Process(
                     [sys.executable, script, str(path), approval_id, str(RACERS)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -79,7 +80,7 @@ def test_of_twenty_verdicts_one_counts_and_each_other_is_told_so(desk: Desk) -> 
     async def run() -> tuple[list[object], str]:
         approval_id = await desk.ask(*the_call())
         assert approval_id is not None
-        verdicts = [Verdict.APPROVE, Verdict.DENY] * (RACERS // 2)
+        verdicts = [ApprovalVerdict.APPROVE, ApprovalVerdict.DENY] * (RACERS // 2)
         return await asyncio.gather(
             *(desk.store.decide(approval_id, verdict, Decider(f"k-{n}")) for n, verdict in enumerate(verdicts)),
             return_exceptions=True,

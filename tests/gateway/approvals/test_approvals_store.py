@@ -11,9 +11,9 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.gateway.approvals import (
     ApprovalSpent,
     ApprovalState,
+    ApprovalVerdict,
     Decider,
     DecisionRefused,
-    Verdict,
 )
 
 ANA = Decider("k-ana", "ana")
@@ -31,7 +31,7 @@ async def test_a_call_is_asked_about_once_approved_by_another_and_used_once(desk
     assert await desk.ask(binding, question) == approval_id
     assert await desk.store.approved(binding) is None
 
-    decided = await desk.store.decide(approval_id, Verdict.APPROVE, ANA, comment="checked with the owner")
+    decided = await desk.store.decide(approval_id, ApprovalVerdict.APPROVE, ANA, comment="checked with the owner")
     assert (decided.state, decided.ruling and decided.ruling.by) == (ApprovalState.APPROVED, "k-ana")
     assert await desk.store.approved(binding) == approval_id
     await desk.database.run(desk.store.consume(approval_id, binding))
@@ -59,7 +59,7 @@ async def test_the_next_use_needs_a_new_approval(desk: Desk) -> None:
     binding, question = the_call()
     first = await desk.ask(binding, question)
     assert first is not None
-    await desk.store.decide(first, Verdict.APPROVE, ANA)
+    await desk.store.decide(first, ApprovalVerdict.APPROVE, ANA)
     await desk.database.run(desk.store.consume(first, binding))
     second = await desk.ask(binding, question)
     assert second not in (None, first)
@@ -69,7 +69,7 @@ async def test_an_approval_that_was_just_given_is_not_asked_about_again(desk: De
     binding, question = the_call()
     approval_id = await desk.ask(binding, question)
     assert approval_id is not None
-    await desk.store.decide(approval_id, Verdict.APPROVE, ANA)
+    await desk.store.decide(approval_id, ApprovalVerdict.APPROVE, ANA)
     assert await desk.ask(binding, question) == approval_id
 
 
@@ -86,7 +86,7 @@ async def test_three_wait_at_once_and_each_is_decided_for_itself(desk: Desk) -> 
     ids = [await desk.ask(*call) for call in calls]
     assert None not in ids
     assert len(set(ids)) == 3
-    verdicts = [Verdict.APPROVE, Verdict.DENY, Verdict.APPROVE]
+    verdicts = [ApprovalVerdict.APPROVE, ApprovalVerdict.DENY, ApprovalVerdict.APPROVE]
     for approval_id, verdict in zip(reversed(ids), verdicts, strict=True):
         assert approval_id is not None
         await desk.store.decide(approval_id, verdict, ANA)
@@ -99,9 +99,9 @@ async def test_deciding_twice_is_refused_and_on_record(desk: Desk) -> None:
     binding, question = the_call()
     approval_id = await desk.ask(binding, question)
     assert approval_id is not None
-    await desk.store.decide(approval_id, Verdict.DENY, ANA)
+    await desk.store.decide(approval_id, ApprovalVerdict.DENY, ANA)
     with pytest.raises(DecisionRefused) as refused:
-        await desk.store.decide(approval_id, Verdict.APPROVE, Decider("k-bob", "bob"))
+        await desk.store.decide(approval_id, ApprovalVerdict.APPROVE, Decider("k-bob", "bob"))
     assert refused.value.reason is Reason.APPROVAL_DECIDED
     assert await desk.store.approved(binding) is None
     record = desk.records()[-1]

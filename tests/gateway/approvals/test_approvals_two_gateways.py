@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import fork_server
 
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from waiting import WAIT_S
@@ -45,7 +46,7 @@ class Process:
 @contextmanager
 def gateway_process(folder: Path, executor: FakeToolServer) -> Iterator[Process]:
     script = str(Path(__file__).with_name("serving_gateway.py"))
-    with subprocess.Popen(
+    with fork_server.Process(
         [sys.executable, script, str(folder), executor.url, str(executor.token)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -25,9 +25,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from sentinel_rag.gateway.approval_routes import Webhook
-from sentinel_rag.gateway.approval_routes.notifier import Notifier
-from sentinel_rag.gateway.approval_routes.webhook import DECISION, NOTICE, SIGNATURE_HEADER, is_signed, sign
-from sentinel_rag.gateway.approvals import Decider, Verdict
+from sentinel_rag.gateway.approval_webhook import DECISION, NOTICE, SIGNATURE_HEADER, Notifier, is_signed, sign
+from sentinel_rag.gateway.approvals import ApprovalVerdict, Decider
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 from waiting import WAIT_S
@@ -181,7 +180,7 @@ async def test_a_notice_survives_the_process_and_one_of_two_processes_sends_it(
         approval_id = await desk.ask(*the_call())
         decided = await desk.ask(*the_call({"incident": "decided before anybody was told"}))
         assert decided is not None
-        await desk.store.decide(decided, Verdict.DENY, Decider("k-ana"))
+        await desk.store.decide(decided, ApprovalVerdict.DENY, Decider("k-ana"))
     with open_desk(path, clock) as one, open_desk(path, clock) as other:
         async with anyio.create_task_group() as group:
             for desk in (one, other):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -78,7 +78,7 @@ def executor() -> Iterator[FakeToolServer]:
 def gateway(
     policy: Policy, executor: FakeToolServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGateway]:
-    limits = Limits(approval_wait_s=120.0)
+    limits = GatewayLimits(approval_wait_s=120.0)
     folder = tmp_path_factory.mktemp("state")
     with running_gateway(policy, folder, executor, limits=limits, approvals_page=PAGE) as running:
         yield running

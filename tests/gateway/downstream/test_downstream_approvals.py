@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope
@@ -129,7 +129,7 @@ def test_without_sessions_another_gateway_takes_up_the_call_that_waits(
     message = {"name": "change", "arguments": {"marker": "balanced"}}
     capabilities = {"elicitation": {"form": {}}}
     folder = Path(gateway.state.database.place).parent
-    with running_gateway(policy, folder, executor, limits=Limits(approval_wait_s=120.0)) as other:
+    with running_gateway(policy, folder, executor, limits=GatewayLimits(approval_wait_s=120.0)) as other:
         second = RawMcp(other.url, key, capabilities=capabilities)
         assert second.call("look_up", {"marker": "before"})["isError"] is False
         asked = RawMcp(gateway.url, key, capabilities=capabilities).request("tools/call", message).body["result"]

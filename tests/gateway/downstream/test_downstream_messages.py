@@ -266,10 +266,14 @@ def test_a_stream_that_is_not_offered_is_405_and_not_a_missing_address(gateway: 
 def test_two_sessions_in_one_request_are_told(gateway: RunningGateway, opened: RawMcp) -> None:
     other = RawMcp(gateway.url, gateway.key, SESSIONS).initialized().session_id
     call = {"name": "list_tables", "arguments": {}}
+    before = len(gateway.executor.calls)
     for client in (opened, RawMcp(gateway.url, gateway.key, headers={"Mcp-Session-Id": str(opened.session_id)})):
         answer = client.request("tools/call", {**call, "_meta": {"sentinel-rag/session": other}})
         assert answer.body["error"]["code"] == -32602
         assert "two sessions" in answer.body["error"]["message"]
+        record = gateway.last_record()
+        assert (record["kind"], record["audit_id"]) == ("refusal", answer.body["error"]["data"]["audit_id"])
+    assert len(gateway.executor.calls) == before
     same = opened.request("tools/call", {**call, "_meta": {"sentinel-rag/session": opened.session_id}})
     assert same.body["result"]["_meta"]["sentinel-rag/session"] == opened.session_id
 

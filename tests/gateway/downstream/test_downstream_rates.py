@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.support.mcp_over_http import SESSIONS, RawMcp
 
-from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway import GatewayLimits
 from sentinel_rag.gateway.downstream import tool_calls
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.model import Rate
@@ -37,7 +37,7 @@ def hasty(
     policy: Policy, executor: FakeToolServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGateway]:
     """A gateway that waits for no body."""
-    limits = Limits(body_bytes=1_000, body_seconds=0.05)
+    limits = GatewayLimits(body_bytes=1_000, body_seconds=0.05)
     with running_gateway(policy, tmp_path_factory.mktemp("hasty"), executor, limits=limits) as running:
         yield running
 

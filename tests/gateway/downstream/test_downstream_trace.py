@@ -10,8 +10,7 @@ import pytest
 from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
 from sentinel_rag.gateway.policy import Policy
-from sentinel_rag.telemetry.sampling import Sampler
-from sentinel_rag.telemetry.spans import Span, Tracer, set_tracer
+from sentinel_rag.telemetry.spans import Sampler, Span, Tracer, set_tracer
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

@@ -8,7 +8,7 @@ import pytest
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label
 from sentinel_rag.gateway.flow.endorsement import endorsed_values
-from sentinel_rag.gateway.flow.judging import Facts, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue, named_in
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.policy.model import NoteKind
@@ -41,7 +41,7 @@ def derived(
     words: str, value: Any, tool: str = "find", context: Label = BOTTOM, **arguments: Any
 ) -> dict[str, set[tuple[str, str]]]:
     named = dict.fromkeys(named_in(words, POLICY), "user")
-    judgement = judge(POLICY, POLICY.tools[tool], arguments or {"query": "x"}, Facts(context=context, named=named))
+    judgement = judge(POLICY, POLICY.tools[tool], arguments or {"query": "x"}, CallFacts(context=context, named=named))
     found = endorsed_values(POLICY, POLICY.tools[tool], judgement, value, named)
     return {
         name: {(each.kind, each.text) for each in values if each.kind != NoteKind.ANSWER}
@@ -90,7 +90,7 @@ def test_values_inside_a_text_of_a_place_that_the_user_named() -> None:
 
 def test_what_an_endorsement_derived_names_no_row() -> None:
     named = {NamedValue("file_name", "plan.docx"): "ids"}
-    judgement = judge(POLICY, POLICY.tools["find"], {"query": "x"}, Facts(named=named))
+    judgement = judge(POLICY, POLICY.tools["find"], {"query": "x"}, CallFacts(named=named))
     assert endorsed_values(POLICY, POLICY.tools["find"], judgement, ROWS, named) == {}
 
 
@@ -119,7 +119,7 @@ def test_a_second_answer_to_one_text_is_refused() -> None:
 
     def ask(of: str) -> set[str]:
         tool = POLICY.tools["find"]
-        judgement = judge(POLICY, tool, {"query": "x"}, Facts(named=named))
+        judgement = judge(POLICY, tool, {"query": "x"}, CallFacts(named=named))
         rows = {"rows": [{"name": "plan.docx", "id": of}]}
         found = endorsed_values(POLICY, tool, judgement, rows, named)
         for source, values in found.items():

@@ -9,7 +9,7 @@ import pytest
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.gateway.flow.endorsement import MAX_DERIVED, endorsed_values
-from sentinel_rag.gateway.flow.judging import Facts, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.policy.model import ValueKind
@@ -40,7 +40,7 @@ def hosts(*names: str) -> frozenset[NamedValue]:
 
 def derived(value: Any, tool: str = "read_incident", policy: Any = POLICY, **arguments: Any) -> dict[str, Any]:
     arguments = arguments or {"incident": "7"}
-    judgement = judge(policy, policy.tools[tool], arguments, Facts(context=TOP, named=NAMED))
+    judgement = judge(policy, policy.tools[tool], arguments, CallFacts(context=TOP, named=NAMED))
     return dict(endorsed_values(policy, policy.tools[tool], judgement, value, NAMED))
 
 
@@ -94,7 +94,7 @@ def test_with_most_a_session_has_no_more_values_by_a_rule_so_that_few_can_be_ord
     tool = policy.tools["read_incident"]
 
     def named_by(value: Any, named: dict[NamedValue, str]) -> frozenset[NamedValue]:
-        judgement = judge(policy, tool, {"incident": "7"}, Facts(context=TOP, named=named))
+        judgement = judge(policy, tool, {"incident": "7"}, CallFacts(context=TOP, named=named))
         return endorsed_values(policy, tool, judgement, value, named).get("hosts", frozenset())
 
     def record(*names: str) -> dict[str, Any]:

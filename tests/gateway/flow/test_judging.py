@@ -8,10 +8,18 @@ import pytest
 
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow.judging import Facts, Judgement, LabelledArgument, Source, Violation, judge
+from sentinel_rag.gateway.flow.judging import (
+    CallFacts,
+    Judgement,
+    LabelledArgument,
+    LabelSource,
+    Violation,
+    facts_of,
+    flow_record,
+    judge,
+)
 from sentinel_rag.gateway.flow.named_values import NamedValue
-from sentinel_rag.gateway.flow.record import facts_of, flow_record
-from sentinel_rag.gateway.flow.references import Reference
+from sentinel_rag.gateway.flow.view import HandleReference
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.policy.model import ValueKind
 
@@ -53,7 +61,7 @@ MD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
 
 def judged(tool: str, arguments: dict[str, Any], **facts: Any) -> Judgement:
-    return judge(POLICY, POLICY.tools[tool], arguments, Facts(**facts))
+    return judge(POLICY, POLICY.tools[tool], arguments, CallFacts(**facts))
 
 
 @pytest.mark.requirement("TAINT-1")
@@ -61,7 +69,7 @@ def test_a_literal_carries_the_context_whatever_it_says() -> None:
     found = judged("read", {"text": "x"}, context=SECRET)
     assert found == Judgement(
         decision=Allow("read_any", BOTTOM),
-        arguments=(LabelledArgument("text", SECRET, Source.LITERAL),),
+        arguments=(LabelledArgument("text", SECRET, LabelSource.LITERAL),),
         violations=(),
         base=SECRET,
         revealed=SECRET.join(UNTRUSTED),
@@ -80,22 +88,22 @@ def test_the_rule_the_arguments_and_the_resources_share_the_result() -> None:
 
 def test_a_handle_carries_its_label_joined_with_the_context() -> None:
     [argument] = judged("read", {"text": "x"}, context=UNTRUSTED, handles={"text": SECRET}).arguments
-    assert argument == LabelledArgument("text", TOP, Source.HANDLE)
+    assert argument == LabelledArgument("text", TOP, LabelSource.HANDLE)
 
 
 @pytest.mark.requirement("TAINT-5")
 def test_a_named_value_carries_the_users_label_in_a_parameter_that_attests_its_kind() -> None:
     found = judged("read", {"text": "ws-1", "host": "WS-1."}, context=TOP, named={HOST: "participants"})
     assert found.arguments == (
-        LabelledArgument("text", TOP, Source.LITERAL),
-        LabelledArgument("host", BOTTOM, Source.NAMED, "participants"),
+        LabelledArgument("text", TOP, LabelSource.LITERAL),
+        LabelledArgument("host", BOTTOM, LabelSource.NAMED, "participants"),
     )
     assert found.lowered == (found.arguments[1],)
     for other in ("ws-2", "", 5):
         [argument] = judged("read", {"host": other}, context=TOP, named={HOST: "user"}).arguments
-        assert argument == LabelledArgument("host", TOP, Source.LITERAL)
+        assert argument == LabelledArgument("host", TOP, LabelSource.LITERAL)
     [argument] = judged("read", {"host": "ws-1"}, context=BOTTOM, handles={"host": TOP}, named={HOST: "user"}).arguments
-    assert argument == LabelledArgument("host", TOP, Source.HANDLE)
+    assert argument == LabelledArgument("host", TOP, LabelSource.HANDLE)
 
 
 @pytest.mark.requirement("TAINT-4")
@@ -126,7 +134,7 @@ def test_a_rule_that_denies_stays_the_reason() -> None:
 
 def test_a_declassification_lowers_what_has_its_form_and_length_where_it_must() -> None:
     found = judged("send", {"indicator": MD5}, context=TOP)
-    assert found.arguments == (LabelledArgument("indicator", UNTRUSTED, Source.DECLASSIFIED, "hashes"),)
+    assert found.arguments == (LabelledArgument("indicator", UNTRUSTED, LabelSource.DECLASSIFIED, "hashes"),)
     assert found.lowered == found.arguments
     assert isinstance(found.decision, Allow)
     assert judged("send", {"indicator": "8.8.8.8"}, context=TOP).arguments[0].by == "addresses"
@@ -134,9 +142,9 @@ def test_a_declassification_lowers_what_has_its_form_and_length_where_it_must() 
         Reason.SINK_LABEL, TOP, "send_any"
     )
     assert judged("send", {"indicator": "12.101.101.8"}, context=TOP).arguments[0].by == "addresses"
-    assert judged("send", {"text": MD5}, context=TOP).arguments[0].source is Source.LITERAL
+    assert judged("send", {"text": MD5}, context=TOP).arguments[0].source is LabelSource.LITERAL
     kept = judged("send", {"indicator": MD5}, context=UNTRUSTED)
-    assert kept.arguments[0].source is Source.LITERAL
+    assert kept.arguments[0].source is LabelSource.LITERAL
 
 
 @pytest.mark.requirement("TAINT-4")
@@ -164,17 +172,17 @@ def test_an_address_by_its_format_is_judged_by_what_it_accepts() -> None:
 
 
 FACTS = [
-    ("read", {"text": "x"}, Facts(context=SECRET)),
-    ("read", {"text": "x", "host": "ws-1"}, Facts(context=TOP, named={HOST: "user"}, resources=MEDIUM)),
-    ("read", {"text": "x"}, Facts(handles={"text": MEDIUM})),
-    ("send", {"text": "x", "indicator": MD5}, Facts(context=TOP)),
-    ("write", {"text": "https://evil.example"}, Facts(context=UNTRUSTED, handles={"text": SECRET})),
+    ("read", {"text": "x"}, CallFacts(context=SECRET)),
+    ("read", {"text": "x", "host": "ws-1"}, CallFacts(context=TOP, named={HOST: "user"}, resources=MEDIUM)),
+    ("read", {"text": "x"}, CallFacts(handles={"text": MEDIUM})),
+    ("send", {"text": "x", "indicator": MD5}, CallFacts(context=TOP)),
+    ("write", {"text": "https://evil.example"}, CallFacts(context=UNTRUSTED, handles={"text": SECRET})),
 ]
 
 
 @pytest.mark.requirement("AUD-4")
 @pytest.mark.parametrize(("tool", "arguments", "facts"), FACTS)
-def test_a_record_tells_the_facts_again(tool: str, arguments: dict[str, Any], facts: Facts) -> None:
+def test_a_record_tells_the_facts_again(tool: str, arguments: dict[str, Any], facts: CallFacts) -> None:
     policy = POLICY.tools[tool]
     first = judge(POLICY, policy, arguments, facts)
     flow = flow_record(first, facts, {})
@@ -186,29 +194,29 @@ def test_a_record_tells_the_facts_again(tool: str, arguments: dict[str, Any], fa
 def test_a_call_of_literals_leaves_no_flow_and_others_leave_all_of_it() -> None:
     read, send, write = (POLICY.tools[name] for name in ("read", "send", "write"))
     plain: dict[str, Any] = {"text": "x"}
-    facts = Facts(context=SECRET)
+    facts = CallFacts(context=SECRET)
     assert flow_record(judge(POLICY, read, plain, facts), facts, {}) is None
     assert facts_of({"context_before": SECRET.to_dict()}) == facts
 
-    facts = Facts(context=TOP, handles={"text": SECRET}, named={HOST: "participants"}, resources=MEDIUM)
+    facts = CallFacts(context=TOP, handles={"text": SECRET}, named={HOST: "participants"}, resources=MEDIUM)
     arguments = {"text": "x", "host": "WS-1"}
-    found = flow_record(judge(POLICY, read, arguments, facts), facts, {"text": (Reference(3, ("rows", "0")),)})
+    found = flow_record(judge(POLICY, read, arguments, facts), facts, {"text": (HandleReference(3, ("rows", "0")),)})
     assert found == {
         "handles": {"text": {"handles": ["r3#/rows/0"], "label": SECRET.to_dict()}},
         "named": [{"parameter": "host", "kind": "host", "text": "ws-1", "by": "participants"}],
         "resources": MEDIUM.to_dict(),
     }
-    facts, arguments = Facts(context=TOP), {"indicator": MD5, "text": "y"}
+    facts, arguments = CallFacts(context=TOP), {"indicator": MD5, "text": "y"}
     assert flow_record(judge(POLICY, send, arguments, facts), facts, {}) == {
         "declassified": [{"parameter": "indicator", "rule": "hashes", "to": UNTRUSTED.to_dict()}],
         "violations": [{"parameter": "text", "label": TOP.to_dict(), "accepts": UNTRUSTED.to_dict(), "link": False}],
     }
-    facts, arguments = Facts(context=TOP, named={HOST: "user"}), {"indicator": MD5, "host": "ws-1"}
+    facts, arguments = CallFacts(context=TOP, named={HOST: "user"}), {"indicator": MD5, "host": "ws-1"}
     assert flow_record(judge(POLICY, send, arguments, facts), facts, {}) == {
         "named": [{"parameter": "host", "kind": "host", "text": "ws-1", "by": "user"}],
         "declassified": [{"parameter": "indicator", "rule": "hashes", "to": UNTRUSTED.to_dict()}],
     }
-    facts, arguments = Facts(context=TOP), {"text": "https://evil.example"}
+    facts, arguments = CallFacts(context=TOP), {"text": "https://evil.example"}
     assert flow_record(judge(POLICY, write, arguments, facts), facts, {}) == {
         "violations": [{"parameter": "text", "label": TOP.to_dict(), "accepts": BOTTOM.to_dict(), "link": True}]
     }

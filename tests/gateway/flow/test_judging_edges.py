@@ -8,11 +8,18 @@ import pytest
 
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow.judging import Facts, Judgement, LabelledArgument, Source, judge
+from sentinel_rag.gateway.flow.judging import (
+    CallFacts,
+    Judgement,
+    LabelledArgument,
+    LabelSource,
+    facts_of,
+    flow_record,
+    judge,
+)
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.flow.plans import PLAN, chosen, read_plan
-from sentinel_rag.gateway.flow.record import facts_of, flow_record
-from sentinel_rag.gateway.flow.row_labels import NO_ROWS, row_labels_of
+from sentinel_rag.gateway.flow.view import NO_ROWS, row_labels_of
 from sentinel_rag.gateway.policy import parse_policy
 
 pytestmark = pytest.mark.requirement("TAINT-4")
@@ -54,15 +61,15 @@ BOTH = {OWN: "user", DERIVED: "participants"}
 
 
 def judged(tool: str, arguments: dict[str, Any], **facts: Any) -> Judgement:
-    return judge(POLICY, POLICY.tools[tool], arguments, Facts(**facts))
+    return judge(POLICY, POLICY.tools[tool], arguments, CallFacts(**facts))
 
 
 def test_a_declassification_is_taken_where_the_rule_that_decides_accepts_less() -> None:
     public = judged("send", {"indicator": MD5, "text": "world"}, handles={"indicator": SECRET})
-    assert public.arguments[0] == LabelledArgument("indicator", UNTRUSTED, Source.DECLASSIFIED, "hashes")
+    assert public.arguments[0] == LabelledArgument("indicator", UNTRUSTED, LabelSource.DECLASSIFIED, "hashes")
     assert public.decision == Allow("to_the_world", BOTTOM)
     ours = judged("send", {"indicator": MD5, "text": "us"}, handles={"indicator": SECRET})
-    assert ours.arguments[0] == LabelledArgument("indicator", SECRET, Source.HANDLE)
+    assert ours.arguments[0] == LabelledArgument("indicator", SECRET, LabelSource.HANDLE)
 
 
 @pytest.mark.requirement("TAINT-5")
@@ -100,7 +107,7 @@ def test_a_list_is_named_by_the_endorsement_that_names_one_of_it(hosts: list[str
 @pytest.mark.requirement("TAINT-5")
 def test_a_value_is_named_by_any_kind_that_its_parameter_attests() -> None:
     [argument] = judged("send", {"host": "ws-1"}, context=TOP, named=BOTH).arguments
-    assert (argument.label, argument.source) == (BOTTOM, Source.NAMED)
+    assert (argument.label, argument.source) == (BOTTOM, LabelSource.NAMED)
 
 
 def test_what_stands_in_a_plan_is_the_persons_before_it_is_an_endorsements() -> None:
@@ -143,7 +150,7 @@ def test_what_a_slot_chose_is_more_open_where_an_endorsement_names_it_too() -> N
 def test_a_record_tells_what_the_agent_remembers_beyond_its_session(
     context: Label, memory: Label, told: dict[str, str] | None
 ) -> None:
-    facts = Facts(context=context, memory=memory)
+    facts = CallFacts(context=context, memory=memory)
     first = judge(POLICY, POLICY.tools["send"], {"text": "x"}, facts)
     flow = flow_record(first, facts, {})
     assert (flow or {}).get("memory") == told

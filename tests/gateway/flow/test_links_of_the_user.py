@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label
-from sentinel_rag.gateway.flow.judging import Facts, Judgement, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, facts_of, flow_record, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue, named_in
-from sentinel_rag.gateway.flow.record import facts_of, flow_record
 from sentinel_rag.gateway.policy import parse_policy
 
 pytestmark = pytest.mark.requirement("TAINT-4")
@@ -35,7 +34,7 @@ HOST, KNOWN = NamedValue("host", "a.example"), NamedValue("url", "https://learn.
 
 
 def judged(tool: str, arguments: dict[str, Any], **facts: Any) -> Judgement:
-    return judge(POLICY, POLICY.tools[tool], arguments, Facts(**{"context": TOP, **facts}))
+    return judge(POLICY, POLICY.tools[tool], arguments, CallFacts(**{"context": TOP, **facts}))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ def judged(tool: str, arguments: dict[str, Any], **facts: Any) -> Judgement:
 def test_a_link_is_the_users_where_their_words_name_all_of_its_address(
     said: NamedValue, by: str, text: str, passes: bool
 ) -> None:
-    facts = Facts(context=TOP, named={said: by})
+    facts = CallFacts(context=TOP, named={said: by})
     found = judge(POLICY, POLICY.tools["write"], {"text": text}, facts)
     assert (found.violations == ()) is passes
     flow = flow_record(found, facts, {})
@@ -85,7 +84,7 @@ def test_a_link_that_counts_nowhere_needs_no_words_of_the_users(tool: str, text:
 
 
 def test_an_address_that_is_named_as_an_argument_is_told_as_that() -> None:
-    facts = Facts(context=TOP, named={PAGE: "user"})
+    facts = CallFacts(context=TOP, named={PAGE: "user"})
     arguments = {"address": PAGE.text}
     found = judge(POLICY, POLICY.tools["write"], arguments, facts)
     assert found.violations == ()

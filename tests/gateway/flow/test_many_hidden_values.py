@@ -14,8 +14,8 @@ from tests.support.postgres_state import EmptyStates
 from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.labels import TOP
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.gateway.flow import Hidden, NoSuchHandle, Reference
-from sentinel_rag.gateway.flow.references import MAX_HANDLES
+from sentinel_rag.gateway.flow import HandleReference, Hidden, NoSuchHandle
+from sentinel_rag.gateway.flow.view import MAX_HANDLES
 from sentinel_rag.gateway.store import HandleStore, State, handles, open_state
 
 pytestmark = pytest.mark.requirement("TAINT-3")
@@ -72,7 +72,7 @@ class Watched:
 
 
 def parts(result: int, many: int, value: bytes = b"7") -> list[Hidden]:
-    return [Hidden(Reference(result, (f"row{number}",)), value, TOP) for number in range(many)]
+    return [Hidden(HandleReference(result, (f"row{number}",)), value, TOP) for number in range(many)]
 
 
 async def keep(state: State, session_id: str, hidden: list[Hidden]) -> list[str]:
@@ -121,7 +121,7 @@ async def test_many_small_ones_take_room_and_whole_results_go_from_the_oldest(
     """What a tool server controls: how many parts a result has, and their names, NUL among them."""
     monkeypatch.setattr(handles, "MAX_SESSION_BYTES", 3_000)
     session = (await state.sessions.open("key")).session_id
-    await keep(state, session, [Hidden(Reference(1, ("a\x00b" * 20,)), b"1", TOP)])
+    await keep(state, session, [Hidden(HandleReference(1, ("a\x00b" * 20,)), b"1", TOP)])
     await keep(state, session, parts(2, 10))
     await keep(state, session, parts(3, 10))
     assert rows(state, session) == {1: 1, 2: 10, 3: 10}
@@ -159,10 +159,12 @@ async def test_a_call_with_as_many_handles_as_it_may_have_is_one_look_beside_the
     """What the attacker controls: handles and how deep they lead. Each was as many statements as it has segments, in
     the turn of every gateway's writer."""
     session = (await state.sessions.open("key")).session_id
-    values = [Hidden(Reference(result, ("a",)), b'{"b": [1, {"c": "x"}]}', TOP) for result in range(1, MAX_HANDLES)]
+    values = [
+        Hidden(HandleReference(result, ("a",)), b'{"b": [1, {"c": "x"}]}', TOP) for result in range(1, MAX_HANDLES)
+    ]
     await keep(state, session, values)
-    deep = Reference(MAX_HANDLES, ("a",) * 16)
-    inside = [Reference(result, ("a", "b", "1", "c")) for result in range(1, MAX_HANDLES)]
+    deep = HandleReference(MAX_HANDLES, ("a",) * 16)
+    inside = [HandleReference(result, ("a", "b", "1", "c")) for result in range(1, MAX_HANDLES)]
     watched = WatchedDatabase(state)
     store = HandleStore(cast("Any", watched))
     found = await store.resolve(session, inside)
@@ -170,8 +172,8 @@ async def test_a_call_with_as_many_handles_as_it_may_have_is_one_look_beside_the
     with pytest.raises(NoSuchHandle) as missing:
         await store.resolve(session, [*inside, deep])
     assert missing.value.told == TOP, "that the others are there is told too"
-    whole = Reference(1, ("a",))
-    wrong = [deep, Reference(1, ("a", "b", "7")), Reference(1, ("other",)), Reference(2, ())]
+    whole = HandleReference(1, ("a",))
+    wrong = [deep, HandleReference(1, ("a", "b", "7")), HandleReference(1, ("other",)), HandleReference(2, ())]
     known = await store.known(session, [*wrong, whole])
     assert {reference: each.value for reference, each in known.items()} == {whole: {"b": [1, {"c": "x"}]}}
     assert len(watched.asked) == 3
@@ -183,7 +185,7 @@ async def test_a_handle_is_found_by_index_however_much_its_session_hides(state: 
     for result in (1, 2, 3):
         await keep(state, session, parts(result, 1_000))
     watched = WatchedDatabase(state)
-    await HandleStore(cast("Any", watched)).known(session, [Reference(1, ("a", "b"))])
+    await HandleStore(cast("Any", watched)).known(session, [HandleReference(1, ("a", "b"))])
     [sql], [values] = watched.asked, watched.values
 
     def plan(connection: RecordConnection) -> str:
@@ -201,9 +203,9 @@ async def test_a_handle_is_found_by_index_however_much_its_session_hides(state: 
 @pytest.mark.anyio
 async def test_the_longest_stored_path_counts_and_nothing_of_another_session(state: State) -> None:
     mine, other = [(await state.sessions.open("key")).session_id for _ in range(2)]
-    await keep(state, mine, [Hidden(Reference(1, ("a",)), b'{"b": "outer"}', TOP)])
-    await keep(state, mine, [Hidden(Reference(1, ("a", "b")), b'"inner"', TOP)])
-    asked = Reference(1, ("a", "b"))
+    await keep(state, mine, [Hidden(HandleReference(1, ("a",)), b'{"b": "outer"}', TOP)])
+    await keep(state, mine, [Hidden(HandleReference(1, ("a", "b")), b'"inner"', TOP)])
+    asked = HandleReference(1, ("a", "b"))
     assert (await state.handles.resolve(mine, [asked]))[asked].value == "inner"
     assert await state.handles.known(other, [asked]) == {}
     assert await state.handles.resolve(mine, []) == {}

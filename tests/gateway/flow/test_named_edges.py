@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label
-from sentinel_rag.gateway.flow.judging import Facts, LabelledArgument, Source, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, LabelledArgument, LabelSource, judge
 from sentinel_rag.gateway.flow.named_values import MAX_TEXT, NamedValue, canonical_named, named_in
-from sentinel_rag.gateway.flow.search_terms import MAX_SOUGHT, sought_in
-from sentinel_rag.gateway.flow.value_grammar import MAX_VALUE
+from sentinel_rag.gateway.flow.value_grammar import MAX_SOUGHT, MAX_VALUE, sought_in
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.policy.model import ValueKind
 
@@ -49,7 +48,7 @@ def policy() -> Policy:
 def labelled(policy: Policy, words: str, **arguments: str) -> LabelledArgument:
     """The last of the arguments, in a session that has seen all there is."""
     named = dict.fromkeys(named_in(words, policy), "user")
-    return judge(policy, policy.tools["send"], arguments, Facts(context=TOP, named=named)).arguments[-1]
+    return judge(policy, policy.tools["send"], arguments, CallFacts(context=TOP, named=named)).arguments[-1]
 
 
 PASSAGE = "ab " * (MAX_TEXT // 3) + "c"
@@ -100,7 +99,7 @@ def test_an_argument_is_the_persons_where_their_words_say_just_that(
 ) -> None:
     entry = labelled(policy, words, **arguments)
     assert entry.label == label
-    assert (entry.source is Source.NAMED) is (label != TOP)
+    assert (entry.source is LabelSource.NAMED) is (label != TOP)
     assert entry.is_named is (label == BOTTOM)
 
 

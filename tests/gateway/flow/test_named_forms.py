@@ -7,11 +7,11 @@ import pytest
 from sentinel_rag.gateway.flow.named_values import (
     MAX_NAMED,
     MAX_VALUE,
+    MAX_WORDS,
     NamedValue,
     canonical_named,
     named_in,
 )
-from sentinel_rag.gateway.flow.own_words import MAX_WORDS
 from sentinel_rag.gateway.policy.model import ValueKind
 
 pytestmark = pytest.mark.requirement("TAINT-5")

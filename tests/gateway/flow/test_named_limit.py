@@ -10,7 +10,7 @@ import pytest
 
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import TOP
-from sentinel_rag.gateway.flow.judging import Facts, Judgement, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue, named_in
 from sentinel_rag.gateway.policy import parse_policy
 
@@ -42,7 +42,7 @@ class Session:
         self.named: dict[NamedValue, str] = dict.fromkeys(named_in(words, POLICY), "user")
 
     def call(self, tool: str = "book", **arguments: Any) -> Judgement:
-        judgement = judge(POLICY, POLICY.tools[tool], arguments, Facts(context=TOP, named=self.named))
+        judgement = judge(POLICY, POLICY.tools[tool], arguments, CallFacts(context=TOP, named=self.named))
         if isinstance(judgement.decision, Allow):
             self.named.update(dict.fromkeys(judgement.passes, "passed"))
         return judgement

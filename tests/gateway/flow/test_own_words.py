@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.gateway.flow.days import day_of, days_in
-from sentinel_rag.gateway.flow.own_words import MAX_FILLED, fills, is_passage, passages, quoted
+from sentinel_rag.gateway.flow.named_values import MAX_FILLED, fills, is_passage, passages, quoted
+from sentinel_rag.gateway.flow.value_grammar import day_of, days_in
 
 pytestmark = pytest.mark.requirement("TAINT-5")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.gateway.flow.own_words import (
+from sentinel_rag.gateway.flow.named_values import (
     MAX_FILLED,
     MAX_QUOTED,
     clauses,

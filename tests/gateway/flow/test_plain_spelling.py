@@ -8,9 +8,8 @@ import pytest
 
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.labels import TOP, Integrity, Label
-from sentinel_rag.gateway.flow.judging import Facts, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, facts_of, flow_record, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue, named_in
-from sentinel_rag.gateway.flow.record import facts_of, flow_record
 from sentinel_rag.gateway.policy import parse_policy
 
 pytestmark = pytest.mark.requirement("TAINT-5")
@@ -78,7 +77,7 @@ NAMED = dict.fromkeys(named_in(WORDS, POLICY), "user")
     ],
 )
 def test_a_spelling_of_the_agents_is_as_secret_as_the_context(arguments: dict[str, Any], is_theirs: bool) -> None:
-    facts = Facts(context=TOP, named=NAMED)
+    facts = CallFacts(context=TOP, named=NAMED)
     found = judge(POLICY, POLICY.tools["send"], arguments, facts)
     assert isinstance(found.decision, Allow) is is_theirs
     [entry] = found.arguments
@@ -97,5 +96,5 @@ def test_a_text_of_very_many_places_is_still_compared() -> None:
     frame = "abc" + "{x}" * 500 + "."
     named = dict.fromkeys(named_in(f"Send '{frame}'", POLICY), "user")
     for text, is_filled in ((f"abc{'x' * 2_000}.", True), (f"abc{'x' * 499}.", False)):
-        [entry] = judge(POLICY, POLICY.tools["send"], {"body": text}, Facts(context=TOP, named=named)).arguments
+        [entry] = judge(POLICY, POLICY.tools["send"], {"body": text}, CallFacts(context=TOP, named=named)).arguments
         assert (entry.label == Label(TOP.sensitivity, Integrity.TRUSTED)) is is_filled

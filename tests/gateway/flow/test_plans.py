@@ -8,10 +8,9 @@ import pytest
 
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label
-from sentinel_rag.gateway.flow.judging import Facts, Judgement, Source, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, LabelSource, facts_of, flow_record, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.flow.plans import PLAN, BadPlan, chosen, read_plan, used
-from sentinel_rag.gateway.flow.record import facts_of, flow_record
 from sentinel_rag.gateway.policy import parse_policy
 
 pytestmark = pytest.mark.requirement("TAINT-5")
@@ -40,7 +39,7 @@ def committed(*steps: tuple[str, dict[str, Any]]) -> dict[NamedValue, str]:
 
 
 def judged(named: dict[NamedValue, str], tool: str, **arguments: Any) -> Judgement:
-    return judge(POLICY, POLICY.tools[tool], arguments, Facts(context=TOP, named=named))
+    return judge(POLICY, POLICY.tools[tool], arguments, CallFacts(context=TOP, named=named))
 
 
 def passes(named: dict[NamedValue, str], **arguments: Any) -> bool:
@@ -51,7 +50,9 @@ def test_a_call_that_is_a_step_carries_what_the_person_committed_to() -> None:
     plan = committed(("delete", {"id": "Alpha", "why": "old"}))
     found = judged(plan, "delete", id="alpha", why="old")  # in the form in which the call is judged
     assert found.decision == Allow("delete_any", BOTTOM)
-    assert [(entry.label, entry.source, entry.by) for entry in found.arguments] == [(BOTTOM, Source.NAMED, PLAN)] * 2
+    assert [(entry.label, entry.source, entry.by) for entry in found.arguments] == [
+        (BOTTOM, LabelSource.NAMED, PLAN)
+    ] * 2
     assert found.step is not None
     assert not passes(plan, id="beta", why="old")
     assert not passes(plan, id="alpha", why="new")
@@ -114,7 +115,7 @@ def test_a_record_is_enough_to_judge_again(beside: dict[str, str]) -> None:
     step = judged(plan, "list", folder="x").step
     assert step is not None
     plan.update(dict.fromkeys(chosen(step, {"result": [{"size": 1, "id": "a"}]}, plan), PLAN))
-    facts = Facts(context=TOP, named=plan)
+    facts = CallFacts(context=TOP, named=plan)
     arguments = {"id": "a", **beside}
     first = judge(POLICY, POLICY.tools["delete"], arguments, facts)
     record = {"context_before": TOP.to_dict(), "flow": flow_record(first, facts, {})}
@@ -205,7 +206,7 @@ tools:
     plan = dict.fromkeys(steps, PLAN)
     both = {NamedValue("host", "ws-01"): "user", **plan}
     for named, by in ((both, "user"), (plan, PLAN)):
-        found = judge(policy, policy.tools["pick"], {"host": "ws-01"}, Facts(context=TOP, named=named))
+        found = judge(policy, policy.tools["pick"], {"host": "ws-01"}, CallFacts(context=TOP, named=named))
         assert found.arguments[0].by == by
         assert found.step is not None
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.labels import TOP
-from sentinel_rag.gateway.flow.judging import Facts, Judgement, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.flow.plans import (
     MAX_STEP_CHARACTERS,
@@ -55,7 +55,7 @@ def listing(named: dict[NamedValue, str]) -> Step:
 
 
 def judged(named: dict[NamedValue, str], **arguments: Any) -> Judgement:
-    return judge(POLICY, POLICY.tools["delete"], arguments, Facts(context=TOP, named=named))
+    return judge(POLICY, POLICY.tools["delete"], arguments, CallFacts(context=TOP, named=named))
 
 
 ROWS = {

@@ -9,9 +9,8 @@ import pytest
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow.judging import Facts, Judgement, Source, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, LabelSource, facts_of, flow_record, judge
 from sentinel_rag.gateway.flow.named_values import named_in
-from sentinel_rag.gateway.flow.record import facts_of, flow_record
 from sentinel_rag.gateway.policy import parse_policy
 
 pytestmark = pytest.mark.requirement("TAINT-5")
@@ -62,7 +61,7 @@ TAINTED = Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED)
 
 def judged(words: str, tool: str, *, context: Label = TAINTED, **arguments: Any) -> Judgement:
     named = dict.fromkeys(named_in(words, POLICY), "user")
-    return judge(POLICY, POLICY.tools[tool], arguments, Facts(context=context, named=named))
+    return judge(POLICY, POLICY.tools[tool], arguments, CallFacts(context=context, named=named))
 
 
 def passes(words: str, tool: str, *, context: Label = TAINTED, **arguments: Any) -> bool:
@@ -130,7 +129,7 @@ def test_neither_the_first_word_of_a_clause_nor_a_word_that_joins_it_names_anyth
 ) -> None:
     """Whoever calls a channel or a payee as an order begins would else be named by every such order."""
     found = dict.fromkeys(named_in(words, PEOPLE), "user")
-    decision = judge(PEOPLE, PEOPLE.tools["tell"], {"to": value}, Facts(context=TAINTED, named=found)).decision
+    decision = judge(PEOPLE, PEOPLE.tools["tell"], {"to": value}, CallFacts(context=TAINTED, named=found)).decision
     assert isinstance(decision, Allow) is named
 
 
@@ -174,7 +173,7 @@ def test_a_frame_is_the_users_by_its_form_and_as_secret_as_the_context() -> None
     assert not passes(words, "invite", context=secret, guests=["a@example.org"], title="Dinner at 463820")
     assert not passes(words, "invite", context=public, guests=["a@example.org"], title="Lunch at the Ritz")
     entry = judged(words, "invite", context=secret, guests=["a@example.org"], title="Dinner at x").arguments[1]
-    assert (entry.label, entry.source, entry.is_named) == (Label(Sensitivity.HIGH), Source.NAMED, False)
+    assert (entry.label, entry.source, entry.is_named) == (Label(Sensitivity.HIGH), LabelSource.NAMED, False)
 
 
 def test_a_place_is_filled_with_no_address_that_somebody_else_wrote() -> None:
@@ -206,7 +205,7 @@ def test_a_record_is_enough_to_judge_again() -> None:
         "at": "2025-11-14",
     }
     named = dict.fromkeys(named_in(words, POLICY), "user")
-    facts = Facts(context=TAINTED, named=named)
+    facts = CallFacts(context=TAINTED, named=named)
     first = judge(POLICY, POLICY.tools["invite"], arguments, facts)
     flow = flow_record(first, facts, {})
     assert flow is not None

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.gateway.flow.references import (
+from sentinel_rag.gateway.flow.view import (
     MAX_HANDLES,
+    HandleReference,
     NoSuchHandle,
-    Reference,
     find_references,
     put_values,
     step_into,
 )
 
-R1, R2 = Reference(1, ("rows", "0")), Reference(2, ())
+R1, R2 = HandleReference(1, ("rows", "0")), HandleReference(2, ())
 
 
 def ref(text: object = "r1#/rows/0") -> dict[str, Any]:
@@ -25,14 +25,14 @@ def ref(text: object = "r1#/rows/0") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "reference"),
     [
-        ("r1#", Reference(1, ())),
-        ("r12#/a/0", Reference(12, ("a", "0"))),
-        ("r999999999#/a~1b", Reference(999_999_999, ("a/b",))),
-        ("r1#/a\nb", Reference(1, ("a\nb",))),
+        ("r1#", HandleReference(1, ())),
+        ("r12#/a/0", HandleReference(12, ("a", "0"))),
+        ("r999999999#/a~1b", HandleReference(999_999_999, ("a/b",))),
+        ("r1#/a\nb", HandleReference(1, ("a\nb",))),
     ],
 )
-def test_a_handle_survives_its_text(text: str, reference: Reference) -> None:
-    assert Reference.parse(text) == reference
+def test_a_handle_survives_its_text(text: str, reference: HandleReference) -> None:
+    assert HandleReference.parse(text) == reference
     assert str(reference) == text
     assert reference.to_json() == {"$ref": text}
 
@@ -42,15 +42,15 @@ def test_a_handle_survives_its_text(text: str, reference: Reference) -> None:
 )
 def test_what_has_another_form_is_no_handle(text: object) -> None:
     with pytest.raises(NoSuchHandle, match="handle"):
-        Reference.parse(text)
+        HandleReference.parse(text)
 
 
 def test_the_form_is_told_to_who_gets_it_wrong() -> None:
     with pytest.raises(NoSuchHandle) as refused:
-        Reference.parse("moon")
+        HandleReference.parse("moon")
     assert str(refused.value) == 'a handle has the form {"$ref": "r1#/rows/0/name"}'
     with pytest.raises(NoSuchHandle) as refused:
-        Reference.parse("r1#moon")
+        HandleReference.parse("r1#moon")
     assert str(refused.value) == "a handle is not usable: a pointer is empty or starts with /"
 
 
@@ -75,7 +75,7 @@ def test_a_call_holds_only_so_many_handles() -> None:
 
 
 def test_values_take_the_place_of_handles_and_are_not_searched_again() -> None:
-    values: dict[Reference, Any] = {R1: ref("r2#"), R2: 7}
+    values: dict[HandleReference, Any] = {R1: ref("r2#"), R2: 7}
     value = {"a": [ref(), "x"], "b": {"c": ref("r2#")}, "d": 1}
     assert put_values(value, values) == {"a": [ref("r2#"), "x"], "b": {"c": 7}, "d": 1}
 

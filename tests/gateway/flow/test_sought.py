@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP
-from sentinel_rag.gateway.flow.judging import Facts, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, judge
 from sentinel_rag.gateway.flow.named_values import named_in
-from sentinel_rag.gateway.flow.search_terms import sought_in
+from sentinel_rag.gateway.flow.value_grammar import sought_in
 from sentinel_rag.gateway.policy import parse_policy
 
 pytestmark = pytest.mark.requirement("TAINT-5")
@@ -97,17 +97,17 @@ def test_what_is_denied_pasted_or_said_by_others_is_no_wish(words: str) -> None:
 )
 def test_a_wish_is_the_persons_as_it_was_written_or_in_lower_case(query: str, is_theirs: bool) -> None:
     named = dict.fromkeys(named_in("Search the web for Password Spraying of Kiosks!", POLICY), "user")
-    judgement = judge(POLICY, POLICY.tools["search"], {"query": query}, Facts(context=TOP, named=named))
+    judgement = judge(POLICY, POLICY.tools["search"], {"query": query}, CallFacts(context=TOP, named=named))
     assert (judgement.arguments[0].label == BOTTOM) is is_theirs
     assert bool(judgement.violations) is not is_theirs
 
 
 def test_a_wish_that_has_passed_passes_no_more_in_any_case() -> None:
     named = dict.fromkeys(named_in("google Orca 7", POLICY), "user")
-    first = judge(POLICY, POLICY.tools["search"], {"query": "Orca 7"}, Facts(context=TOP, named=named))
+    first = judge(POLICY, POLICY.tools["search"], {"query": "Orca 7"}, CallFacts(context=TOP, named=named))
     assert len(first.passes) == 1
     spent = {**named, **dict.fromkeys(first.passes, "passed")}
     for query in ("Orca 7", "orca 7"):
-        assert judge(POLICY, POLICY.tools["search"], {"query": query}, Facts(context=TOP, named=spent)).violations
-    clean = judge(POLICY, POLICY.tools["search"], {"query": "Orca 7"}, Facts(named=spent))
+        assert judge(POLICY, POLICY.tools["search"], {"query": query}, CallFacts(context=TOP, named=spent)).violations
+    clean = judge(POLICY, POLICY.tools["search"], {"query": "Orca 7"}, CallFacts(named=spent))
     assert (clean.violations, clean.passes) == ((), ())

@@ -6,9 +6,8 @@ import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow.judging import Facts, Source, judge
+from sentinel_rag.gateway.flow.judging import CallFacts, LabelSource, facts_of, flow_record, judge
 from sentinel_rag.gateway.flow.named_values import named_in
-from sentinel_rag.gateway.flow.record import facts_of, flow_record
 from sentinel_rag.gateway.policy import parse_policy
 
 pytestmark = pytest.mark.requirement("TAINT-5")
@@ -31,7 +30,7 @@ POLICY = parse_policy(TEXT)
 
 def passes(words: str, **arguments: str) -> bool:
     named = dict.fromkeys(named_in(words, POLICY), "user")
-    facts = Facts(context=READ, named=named)
+    facts = CallFacts(context=READ, named=named)
     judgement = judge(POLICY, POLICY.tools["update"], arguments, facts)
     record = {"context_before": READ.to_dict(), "flow": flow_record(judgement, facts, {})}
     assert judge(POLICY, POLICY.tools["update"], arguments, facts_of(record)).decision == judgement.decision
@@ -70,9 +69,9 @@ def test_a_value_counts_with_the_incident_of_its_own_sentence(
 
 
 def test_the_record_names_the_pair() -> None:
-    facts = Facts(context=READ, named=dict.fromkeys(named_in("Set incident 8 to Low.", POLICY), "user"))
+    facts = CallFacts(context=READ, named=dict.fromkeys(named_in("Set incident 8 to Low.", POLICY), "user"))
     judgement = judge(POLICY, POLICY.tools["update"], {"incident": "8", "severity": "Low"}, facts)
-    assert {entry.source for entry in judgement.arguments} == {Source.NAMED}
+    assert {entry.source for entry in judgement.arguments} == {LabelSource.NAMED}
     flow = flow_record(judgement, facts, {})
     assert flow is not None
     assert flow["named"] == [

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow.references import Reference
-from sentinel_rag.gateway.flow.view import MAX_QUOTED_DEPTH, Hidden, View, view_of
+from sentinel_rag.gateway.flow.view import MAX_QUOTED_DEPTH, HandleReference, Hidden, ResultView, view_of
 from sentinel_rag.gateway.policy.fields import (
     NO_FIELDS,
     Exposure,
@@ -37,8 +36,8 @@ def viewed(value: Any, declared: ResultFields, base: Label = BOTTOM, result: int
 
 
 def test_where_nothing_is_declared_the_servers_own_bytes_are_shown() -> None:
-    assert view_of({"a": 1}, b'{"a": 1 }', NO_FIELDS, TOP, 1) == View(b'{"a": 1 }')
-    assert view_of({"a": 1}, b'{"a": 1 }', fields(a=SECRET), TOP, 1) == View(b'{"a": 1 }')
+    assert view_of({"a": 1}, b'{"a": 1 }', NO_FIELDS, TOP, 1) == ResultView(b'{"a": 1 }')
+    assert view_of({"a": 1}, b'{"a": 1 }', fields(a=SECRET), TOP, 1) == ResultView(b'{"a": 1 }')
 
 
 @pytest.mark.requirement("TAINT-3")
@@ -49,7 +48,7 @@ def test_a_hidden_part_becomes_a_handle_with_all_the_labels_of_its_parts() -> No
     )
     shown, [hidden] = viewed(value, declared, FOREIGN)
     assert shown == {"a": {"$ref": "r4#/a"}, "b": 2}
-    assert hidden == Hidden(Reference(4, ("a",)), msgspec.json.encode(value["a"]), SECRET.join(FOREIGN))
+    assert hidden == Hidden(HandleReference(4, ("a",)), msgspec.json.encode(value["a"]), SECRET.join(FOREIGN))
 
 
 def test_rows_are_walked_by_number_and_names_by_name() -> None:
@@ -118,7 +117,7 @@ def test_whatever_can_say_something_is_marked(text: str) -> None:
 def test_without_marks_what_is_hidden_stays_so_and_the_rest_is_as_the_server_sent_it() -> None:
     value = {"a": "two words", "b": "secret"}
     quoted = fields(("/a", Exposure.QUOTE))
-    assert view_of(value, b"its bytes", quoted, BOTTOM, 1, marks=False) == View(b"its bytes")
+    assert view_of(value, b"its bytes", quoted, BOTTOM, 1, marks=False) == ResultView(b"its bytes")
     both = fields(("/a", Exposure.QUOTE), ("/b", Exposure.HIDE))
     view = view_of(value, msgspec.json.encode(value), both, BOTTOM, 1, marks=False)
     assert json.loads(view.encoded) == {"a": "two words", "b": {"$ref": "r1#/b"}}
@@ -134,7 +133,7 @@ def test_what_holds_no_mark_is_shown_in_the_servers_own_bytes() -> None:
 def test_what_is_no_object_is_hidden_whole_if_the_policy_hides_anything(value: Any) -> None:
     shown, [hidden] = viewed(value, fields(("/a", Exposure.HIDE), a=SECRET))
     assert shown == {"$ref": "r4#"}
-    assert hidden == Hidden(Reference(4, ()), msgspec.json.encode(value), SECRET.join(FOREIGN))
+    assert hidden == Hidden(HandleReference(4, ()), msgspec.json.encode(value), SECRET.join(FOREIGN))
     shown, none = viewed(value, fields(("/a", Exposure.QUOTE)))
     assert (shown, none) == (value, ())
 

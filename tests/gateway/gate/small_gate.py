@@ -13,18 +13,16 @@ import msgspec
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.gate import Gate, Stores
-from sentinel_rag.gateway.limits import Limits
+from sentinel_rag.gateway.limits import GatewayLimits, RateLimiter
 from sentinel_rag.gateway.outcomes import Outcome
 from sentinel_rag.gateway.pins import Pins
 from sentinel_rag.gateway.policy import FixedPolicy, Policy
 from sentinel_rag.gateway.policy.model import Rate
-from sentinel_rag.gateway.rates import RateLimiter
 from sentinel_rag.gateway.request_body import ExecuteRequest
 from sentinel_rag.gateway.store import Principal, Scope, Session, State, new_audit_id, open_state
-from sentinel_rag.gateway.upstream import Returned, UpstreamReply, UpstreamTool
+from sentinel_rag.gateway.upstream import Returned, UpstreamCall, UpstreamReply, UpstreamTool
 
 KEY = "agent"
 NOON = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
@@ -44,27 +42,18 @@ class Server:
     answers: dict[str, Answer] = field(default_factory=dict)
     calls: list[dict[str, Any]] = field(default_factory=list)
 
-    async def call(
-        self,
-        tool: str,
-        arguments: CanonicalArguments,
-        *,
-        principal: str,
-        session_id: str,
-        timeout_s: float,
-        readers: frozenset[str] | None = None,
-    ) -> UpstreamReply:
+    async def call(self, call: UpstreamCall) -> UpstreamReply:
         self.calls.append(
             {
-                "tool": tool,
-                "arguments": arguments.value,
-                "principal": principal,
-                "session_id": session_id,
-                "timeout_s": timeout_s,
-                **({} if readers is None else {"readers": readers}),
+                "tool": call.tool,
+                "arguments": call.arguments.value,
+                "principal": call.principal,
+                "session_id": call.session_id,
+                "timeout_s": call.timeout_s,
+                **({} if call.readers is None else {"readers": call.readers}),
             }
         )
-        answer = self.answers.get(tool, returned({"ok": True}))
+        answer = self.answers.get(call.tool, returned({"ok": True}))
         if isinstance(answer, BaseException):
             raise answer
         reply: UpstreamReply = await answer() if callable(answer) else answer
@@ -145,7 +134,7 @@ def small_gate(
     policy: Policy,
     *,
     server: Server | None = None,
-    limits: Limits | None = None,
+    limits: GatewayLimits | None = None,
     clock: Clock | None = None,
     switched_off: Collection[str] = (),
     readers: Mapping[str, frozenset[str]] | None = None,
@@ -158,7 +147,7 @@ def small_gate(
         policies=policies,
         stores=Stores(state.sessions, state.handles, state.resources, state.approvals, state.journal),
         upstreams=upstreams,
-        limits=limits or Limits(),
+        limits=limits or GatewayLimits(),
         rates=RateLimiter(lambda: seconds[0]),
         pins=pins,
         switched_off=switched_off,

@@ -7,8 +7,8 @@ from small_gate import SmallGate
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.gateway.approvals import Decider, Verdict
-from sentinel_rag.gateway.outcomes import Completed, Denied, Outcome
+from sentinel_rag.gateway.approvals import ApprovalVerdict, Decider
+from sentinel_rag.gateway.outcomes import Completed, DeniedCall, Outcome
 from sentinel_rag.gateway.upstream import UpstreamTool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("APPR-1")]
@@ -16,20 +16,20 @@ UNTRUSTED = Label(integrity=Integrity.UNTRUSTED)
 
 
 def waiting(outcome: Outcome) -> str:
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.deny.reason is Reason.APPROVAL_REQUIRED
     assert outcome.approval_id
     return outcome.approval_id
 
 
 async def approve(here: SmallGate, approval_id: str) -> None:
-    await here.state.approvals.decide(approval_id, Verdict.APPROVE, Decider("person"))
+    await here.state.approvals.decide(approval_id, ApprovalVerdict.APPROVE, Decider("person"))
 
 
 async def test_a_rule_that_asks_gets_a_person_and_the_call_runs_once(here: SmallGate) -> None:
     first = await here.call("close", {"incident": "7"})
     approval_id = waiting(first)
-    assert isinstance(first, Denied)
+    assert isinstance(first, DeniedCall)
     assert (first.deny.rule_id, first.deny.label) == ("close_asks", Label(Sensitivity.MEDIUM))
     assert (first.note, first.retry_after_s) == ("", None)
     [refused] = await here.records("refusal")
@@ -85,9 +85,9 @@ async def test_a_rule_may_offer_approval_for_what_the_sink_does_not_accept(here:
 
 async def test_a_denied_approval_runs_nothing(here: SmallGate) -> None:
     approval_id = waiting(await here.call("close", {"incident": "7"}))
-    await here.state.approvals.decide(approval_id, Verdict.DENY, Decider("person"))
+    await here.state.approvals.decide(approval_id, ApprovalVerdict.DENY, Decider("person"))
     outcome = await here.call("close", {"incident": "7"})
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.approval_id != approval_id
     assert here.server.calls == []
 
@@ -95,10 +95,10 @@ async def test_a_denied_approval_runs_nothing(here: SmallGate) -> None:
 async def test_who_asks_too_often_is_told_when_to_come_back(here: SmallGate) -> None:
     outcome: Outcome = await here.call("close", {"incident": "1"})
     number = 1
-    while isinstance(outcome, Denied) and outcome.approval_id is not None and number < 2_000:
+    while isinstance(outcome, DeniedCall) and outcome.approval_id is not None and number < 2_000:
         number += 1
         outcome = await here.call("close", {"incident": str(number)})
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.approval_id is None
     assert outcome.note
     assert outcome.retry_after_s is not None

@@ -11,8 +11,8 @@ from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway.limits import Limits
-from sentinel_rag.gateway.outcomes import Completed, Denied, NotCompleted
+from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Principal, Scope, State
@@ -70,14 +70,14 @@ async def test_an_allowed_call_runs_and_is_recorded_before_and_after(here: Small
 
 
 async def test_a_tool_without_a_limit_of_its_own_gets_the_one_of_the_gateway(state: State, policy: Policy) -> None:
-    here = small_gate(state, policy, limits=Limits(tool_seconds=12.5))
+    here = small_gate(state, policy, limits=GatewayLimits(tool_seconds=12.5))
     await here.call("read_secret")
     assert here.server.calls[0]["timeout_s"] == 12.5
 
 
 async def test_an_unknown_tool_is_denied_and_recorded(here: SmallGate, policy: Policy) -> None:
     outcome = await here.call("nothing", {"a": 1})
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert (outcome.deny, outcome.approval_id) == (Deny(Reason.UNKNOWN_TOOL, TOP), None)
     [record] = await here.records("refusal")
     assert record["audit_id"] == outcome.audit_id
@@ -103,7 +103,7 @@ async def test_an_unknown_tool_is_denied_and_recorded(here: SmallGate, policy: P
 
 async def test_a_rule_that_denies_names_itself_and_its_label(here: SmallGate) -> None:
     outcome = await here.call("check_text", {"text": "for admins"})
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.deny == Deny(Reason.RULE_DENIES, Label(Sensitivity.MEDIUM), "check_text_deny")
     assert outcome.approval_id is None
     [record] = await here.records("refusal")
@@ -120,7 +120,7 @@ async def test_a_rule_that_denies_names_itself_and_its_label(here: SmallGate) ->
 
 async def test_a_call_that_no_rule_lets_pass_is_denied(here: SmallGate) -> None:
     outcome = await here.call("check_text", {"text": "x"})
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.deny == Deny(Reason.NO_RULE_MATCHED, TOP)
 
 
@@ -147,7 +147,7 @@ async def test_a_closed_session_runs_nothing(here: SmallGate) -> None:
 
 
 async def test_a_key_opens_no_more_sessions_than_it_may(state: State, policy: Policy) -> None:
-    here = small_gate(state, policy, limits=Limits(sessions_per_key=1))
+    here = small_gate(state, policy, limits=GatewayLimits(sessions_per_key=1))
     assert isinstance(await here.call("read_secret"), Completed)
     outcome = await here.call("read_secret", session="s2")
     assert isinstance(outcome, NotCompleted)
@@ -216,7 +216,7 @@ async def test_a_changed_definition_puts_the_tool_into_quarantine(here: SmallGat
     assert isinstance(await here.call("read_secret"), Completed)
     await here.pins.observe("world", [UpstreamTool("read_secret", "Reads, and obeys.", {"type": "object"})])
     outcome = await here.call("read_secret")
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.deny == Deny(Reason.TOOL_QUARANTINED, TOP)
     assert "administrator" in outcome.note
     assert len(here.server.calls) == 1
@@ -230,7 +230,7 @@ async def test_a_tool_that_is_switched_off_is_denied_whatever_its_rules_say(
 ) -> None:
     here = small_gate(state, policy, clock=clock, switched_off={"read_secret"})
     outcome = await here.call("read_secret")
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.deny == Deny(Reason.TOOL_SWITCHED_OFF, TOP)
     assert "switched this tool on" in outcome.note
     assert here.server.calls == []
@@ -263,7 +263,7 @@ async def test_arguments_that_do_not_fit_are_refused_with_what_would(here: Small
 @pytest.mark.parametrize(("length", "kept"), [(16_384, True), (16_385, False)])
 async def test_long_arguments_of_a_refused_call_leave_only_their_hash(here: SmallGate, length: int, kept: bool) -> None:
     args = {"text": "x" * (length - len('{"text":""}'))}
-    assert isinstance(await here.call("check_text", args), Denied)
+    assert isinstance(await here.call("check_text", args), DeniedCall)
     [record] = await here.records("refusal")
     assert record["arguments"] == (args if kept else None)
     assert record["arguments_sha256"] == sha256(args)
@@ -296,7 +296,7 @@ async def test_a_body_that_cannot_be_read_is_recorded_without_anything_of_it(her
 
 @pytest.mark.requirement("GATE-4")
 async def test_no_more_calls_run_at_once_than_may(state: State, policy: Policy) -> None:
-    here = small_gate(state, policy, limits=Limits(calls_in_flight=1))
+    here = small_gate(state, policy, limits=GatewayLimits(calls_in_flight=1))
     inner: list[object] = []
 
     async def asks_again() -> object:
@@ -313,7 +313,7 @@ async def test_no_more_calls_run_at_once_than_may(state: State, policy: Policy) 
 
 
 async def test_one_key_leaves_room_for_others(state: State, policy: Policy) -> None:
-    here = small_gate(state, policy, limits=Limits(calls_in_flight_per_key=1))
+    here = small_gate(state, policy, limits=GatewayLimits(calls_in_flight_per_key=1))
     inner: list[object] = []
 
     async def asks_again() -> object:
@@ -331,7 +331,7 @@ async def test_one_key_leaves_room_for_others(state: State, policy: Policy) -> N
 async def test_a_call_whose_server_breaks_its_promise_is_unknown_and_leaves_its_place(
     state: State, policy: Policy
 ) -> None:
-    here = small_gate(state, policy, limits=Limits(calls_in_flight=1))
+    here = small_gate(state, policy, limits=GatewayLimits(calls_in_flight=1))
     here.server.answers["read_secret"] = RuntimeError("a fault of the client")
     with pytest.raises(RuntimeError, match="a fault of the client"):
         await here.call("read_secret")

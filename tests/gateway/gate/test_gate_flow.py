@@ -12,7 +12,7 @@ from small_gate import KEY, Clock, Server, SmallGate, fields_of, opened, returne
 
 from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.outcomes import Completed, Denied, NotCompleted
+from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.store import State
 
@@ -90,20 +90,20 @@ async def test_a_handle_of_another_session_is_none(alert: SmallGate) -> None:
 @pytest.mark.requirement("TAINT-4")
 async def test_what_a_sink_does_not_accept_is_denied_without_a_way_round(alert: SmallGate) -> None:
     outcome = await alert.call("search", {"query": handle(0)})
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert (outcome.deny, outcome.approval_id) == (Deny(Reason.SINK_LABEL, TOP, "search_any"), None)
     assert await alert.context() == TOP  # another type behind the handle would have been refused in another way
     [record] = await alert.records("refusal")
     assert record["flow"]["violations"] == [
         {"parameter": "query", "label": TOP.to_dict(), "accepts": UNTRUSTED.to_dict(), "link": False}
     ]
-    assert isinstance(await alert.call("search", {"query": "plain"}), Denied)
+    assert isinstance(await alert.call("search", {"query": "plain"}), DeniedCall)
 
 
 @pytest.mark.requirement("TAINT-2")
 async def test_a_decision_that_reads_a_hidden_value_raises_the_context_first(alert: SmallGate) -> None:
     outcome = await alert.call("check_text", {"text": handle(0)})
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.deny.rule_id == "check_text_deny"
     assert await alert.context() == TOP
     kinds = ("kind", "audit_id", "key_id", "session_id", "tool", "context_before", "context_after")
@@ -134,7 +134,7 @@ async def test_the_type_of_a_hidden_value_is_told_and_so_raises_the_context(aler
     assert outcome.error is not None
     assert outcome.error.field == "count"
     assert await alert.context() == TOP
-    assert isinstance(await alert.call("search", {"query": "x"}), Denied)
+    assert isinstance(await alert.call("search", {"query": "x"}), DeniedCall)
 
 
 @pytest.mark.requirement("TAINT-6")
@@ -157,7 +157,7 @@ async def test_an_endorsement_names_what_a_named_record_holds_and_says_so(here: 
     await here.call("read_incident", {"incident": "7"})
     assert await here.records("named") == []
     denied = await here.call("isolate", {"host": "srv-9"})
-    assert isinstance(denied, Denied)
+    assert isinstance(denied, DeniedCall)
     await here.says("What about incident 7?")
     outcome = await here.call("read_incident", {"incident": "7"})
     assert isinstance(outcome, Completed)
@@ -197,7 +197,7 @@ async def test_parallel_calls_are_judged_by_what_the_other_reveals(here: SmallGa
         group.start_soon(ask, "read_secret", {})
         group.start_soon(ask, "search", {"query": "x"})
     assert isinstance(outcomes["read_secret"], Completed)
-    assert isinstance(outcomes["search"], Denied)
+    assert isinstance(outcomes["search"], DeniedCall)
 
 
 class Beside:
@@ -220,7 +220,7 @@ async def test_a_label_that_another_gateway_raised_holds_here(here: SmallGate, b
     assert isinstance(await here.call("search", {"query": "x"}), Completed)
     await beside.call("read_secret")
     outcome = await here.call("search", {"query": "x"})
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.deny.reason is Reason.SINK_LABEL
     assert len(here.server.calls) == 1
 
@@ -271,7 +271,7 @@ async def test_a_session_is_in_use_by_its_last_call(here: SmallGate, clock: Cloc
 @pytest.mark.requirement("TAINT-5")
 async def test_words_that_another_gateway_heard_count_here(here: SmallGate, beside: SmallGate) -> None:
     await here.call("check_text", {"text": "a"})
-    assert isinstance(await here.call("isolate", {"host": "ws-1"}), Denied)
+    assert isinstance(await here.call("isolate", {"host": "ws-1"}), DeniedCall)
     await beside.says("Isolate host ws-1.")
     assert isinstance(await here.call("isolate", {"host": "ws-1"}), Completed)
 
@@ -289,7 +289,7 @@ async def test_a_part_of_a_hidden_value_tells_that_it_is_there(here: SmallGate) 
     here.server.answers["read_alert"] = returned({"rows": [{"CommandLine": {"exe": "cmd"}}]})
     await here.call("read_alert")
     outcome = await here.call("search", {"query": {"$ref": "r1#/rows/0/CommandLine/exe"}})
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.deny.reason is Reason.SINK_LABEL
     assert await here.context() == TOP
 
@@ -300,7 +300,7 @@ async def test_in_a_persons_session_too_a_decision_about_a_hidden_value_raises_t
     here.server.answers["read_alert"] = returned(ALERT)
     await here.call("read_alert", session=session)
     assert await here.context(session) == UNTRUSTED
-    assert isinstance(await here.call("check_text", {"text": handle(0)}, session=session), Denied)
+    assert isinstance(await here.call("check_text", {"text": handle(0)}, session=session), DeniedCall)
     assert await here.context(session) == TOP
     assert len(await here.records("context_raised")) == 1
     await here.call("check_text", {"text": handle(0)}, session=session)
@@ -317,7 +317,7 @@ async def test_what_the_agents_own_session_tells_again_reaches_a_persons_session
 
 
 async def test_a_denial_that_tells_nothing_of_a_hidden_value_raises_nothing(here: SmallGate) -> None:
-    assert isinstance(await here.call("check_text", {"text": "admin"}), Denied)
+    assert isinstance(await here.call("check_text", {"text": "admin"}), DeniedCall)
     assert isinstance(await here.call("check_text", {"text": 5}), NotCompleted)
     assert await here.context() == BOTTOM
     assert [record["kind"] for record in await here.records()] == ["session", "refusal", "refusal"]

@@ -13,7 +13,7 @@ from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.gateway.gate.result_forms import in_form
+from sentinel_rag.gateway.gate.running import in_form
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.upstream import Returned, Unanswered
 from sentinel_rag.gateway.upstream.tool_result import reply_of

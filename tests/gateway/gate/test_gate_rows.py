@@ -12,7 +12,7 @@ from small_gate import KEY, Clock, Server, SmallGate, opened, small_gate
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.outcomes import Completed, Denied, NotCompleted, OutcomeLost
+from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted, OutcomeLost
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.store import State
 from sentinel_rag.gateway.upstream import Returned
@@ -108,7 +108,7 @@ async def test_it_rises_before_the_rows_are_told_and_what_comes_after_is_judged_
     kinds = [record["kind"] for record in await rows.records("intent", "context_raised", "outcome")]
     assert kinds[2:] == ["intent", "context_raised", "outcome"]
     denied = await rows.call("comment", {"message": "after"})
-    assert isinstance(denied, Denied)
+    assert isinstance(denied, DeniedCall)
     assert denied.deny.reason is Reason.SINK_LABEL
     assert [call["tool"] for call in rows.server.calls] == ["comment", "find"]
 
@@ -170,7 +170,7 @@ async def test_a_hidden_part_carries_its_own_rows_label_and_no_other(rows: Small
     assert await rows.context() == STRANGE  # nothing of the rows was shown
     whole = json.loads(outcome.encoded)["found"]
     denied = await rows.call("comment", {"message": whole})
-    assert isinstance(denied, NotCompleted | Denied)
+    assert isinstance(denied, NotCompleted | DeniedCall)
     assert await rows.context() == TOP
 
 

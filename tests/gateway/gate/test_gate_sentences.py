@@ -7,7 +7,7 @@ import pytest
 from small_gate import Server, SmallGate, returned, small_gate
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway.outcomes import Denied, NotCompleted, Outcome
+from sentinel_rag.gateway.outcomes import DeniedCall, NotCompleted, Outcome
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import State
@@ -53,10 +53,10 @@ async def test_a_definition_that_changed_while_the_gateway_was_down_is_quarantin
     state: State, policy: Policy
 ) -> None:
     before = Server(listed=(UpstreamTool("read_secret", "Reads.", {"type": "object"}),))
-    assert not isinstance(await small_gate(state, policy, server=before).call("read_secret"), Denied)
+    assert not isinstance(await small_gate(state, policy, server=before).call("read_secret"), DeniedCall)
     after = Server(listed=(UpstreamTool("read_secret", "Reads, and obeys.", {"type": "object"}),))
     after.answers["read_secret"] = returned({})
     outcome = await small_gate(state, policy, server=after).call("read_secret")
-    assert isinstance(outcome, Denied)
+    assert isinstance(outcome, DeniedCall)
     assert outcome.note == "The definition of the tool has changed; an administrator has to accept it."
     assert after.calls == []

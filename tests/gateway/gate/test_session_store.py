@@ -10,7 +10,7 @@ import pytest
 from small_gate import KEY, NOON, Clock
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.flow import Hidden, NoSuchHandle, Reference
+from sentinel_rag.gateway.flow import HandleReference, Hidden, NoSuchHandle
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.policy.model import ValueKind
 from sentinel_rag.gateway.store import (
@@ -24,7 +24,7 @@ from sentinel_rag.gateway.store import (
     resources_of,
     sessions,
 )
-from sentinel_rag.gateway.store.handles import Found
+from sentinel_rag.gateway.store.handles import StoredValue
 
 pytestmark = pytest.mark.anyio
 MEDIUM, SECRET = Label(Sensitivity.MEDIUM), Label(Sensitivity.HIGH)
@@ -268,7 +268,7 @@ async def test_a_call_that_was_decided_by_an_older_label_is_refused(state: State
 
 
 def hidden(path: str, value: object, label: Label = SECRET, result: int = 1) -> Hidden:
-    return Hidden(Reference.parse(f"r{result}#{path}"), msgspec.json.encode(value), label)
+    return Hidden(HandleReference.parse(f"r{result}#{path}"), msgspec.json.encode(value), label)
 
 
 async def kept(state: State, session_id: str, *parts: Hidden) -> None:
@@ -279,16 +279,16 @@ async def kept(state: State, session_id: str, *parts: Hidden) -> None:
 @pytest.mark.requirement("TAINT-3")
 async def test_a_handle_is_found_with_its_session_and_leads_into_its_value(state: State) -> None:
     await kept(state, "s1", hidden("/a", {"b": [1, 2]}, TOP), hidden("/c", "text", UNTRUSTED))
-    one, part, other = (Reference.parse(text) for text in ("r1#/a", "r1#/a/b/1", "r1#/c"))
+    one, part, other = (HandleReference.parse(text) for text in ("r1#/a", "r1#/a/b/1", "r1#/c"))
     assert await state.handles.resolve("s1", {one, part, other}) == {
-        one: Found({"b": [1, 2]}, TOP, inside=False),
-        part: Found(2, TOP, inside=True),
-        other: Found("text", UNTRUSTED, inside=False),
+        one: StoredValue({"b": [1, 2]}, TOP, inside=False),
+        part: StoredValue(2, TOP, inside=True),
+        other: StoredValue("text", UNTRUSTED, inside=False),
     }
     assert await state.handles.resolve("s1", []) == {}
     await kept(state, "s1", hidden("", "whole", MEDIUM, result=2))
-    whole = Reference.parse("r2#")
-    assert await state.handles.resolve("s1", [whole]) == {whole: Found("whole", MEDIUM, inside=False)}
+    whole = HandleReference.parse("r2#")
+    assert await state.handles.resolve("s1", [whole]) == {whole: StoredValue("whole", MEDIUM, inside=False)}
 
 
 @pytest.mark.requirement("TAINT-2")
@@ -311,7 +311,7 @@ async def test_a_handle_that_is_not_there_is_refused_with_what_that_tells(
 ) -> None:
     await kept(state, "s1", hidden("/a", {"b": [1, 2]}, SECRET), hidden("/c", "text", UNTRUSTED))
     with pytest.raises(NoSuchHandle, match="there is no such handle in this session") as refused:
-        await state.handles.resolve(session_id, [Reference.parse(text) for text in texts])
+        await state.handles.resolve(session_id, [HandleReference.parse(text) for text in texts])
     assert refused.value.told == told
 
 
@@ -321,7 +321,7 @@ async def test_a_result_that_comes_when_its_session_is_closed_keeps_nothing(stat
     await state.sessions.close(session.session_id, KEY)
     await state.database.run(state.handles.keep(session.session_id, [hidden("/a", 1)]))
     with pytest.raises(NoSuchHandle):
-        await state.handles.resolve(session.session_id, [Reference.parse("r1#/a")])
+        await state.handles.resolve(session.session_id, [HandleReference.parse("r1#/a")])
 
 
 @pytest.mark.requirement("TAINT-3")
@@ -331,8 +331,8 @@ async def test_handles_go_with_their_session(state: State) -> None:
         await kept(state, one.session_id, hidden("/a", 1))
     await state.sessions.close(session.session_id, KEY)
     with pytest.raises(NoSuchHandle):
-        await state.handles.resolve(session.session_id, [Reference.parse("r1#/a")])
-    assert await state.handles.resolve(other.session_id, [Reference.parse("r1#/a")])
+        await state.handles.resolve(session.session_id, [HandleReference.parse("r1#/a")])
+    assert await state.handles.resolve(other.session_id, [HandleReference.parse("r1#/a")])
 
 
 async def test_the_oldest_results_are_forgotten_beyond_the_room_of_a_session(
@@ -346,7 +346,7 @@ async def test_the_oldest_results_are_forgotten_beyond_the_room_of_a_session(
         found = []
         for result in range(1, 6):
             try:
-                await state.handles.resolve(session_id, [Reference.parse(f"r{result}#/a")])
+                await state.handles.resolve(session_id, [HandleReference.parse(f"r{result}#/a")])
             except NoSuchHandle:
                 continue
             found.append(result)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.gateway.policy.conditions import (
-    Kind,
     Reachability,
     Shadowed,
+    TypeName,
     Unsatisfiable,
     ValueType,
     check,
@@ -15,11 +15,11 @@ from sentinel_rag.gateway.policy.conditions import (
 )
 
 PARAMETERS = {
-    "s": ValueType(Kind.STRING),
-    "t": ValueType(Kind.STRING),
-    "n": ValueType(Kind.NUMBER),
-    "b": ValueType(Kind.BOOLEAN),
-    "l": ValueType(Kind.ARRAY, Kind.STRING),
+    "s": ValueType(TypeName.STRING),
+    "t": ValueType(TypeName.STRING),
+    "n": ValueType(TypeName.NUMBER),
+    "b": ValueType(TypeName.BOOLEAN),
+    "l": ValueType(TypeName.ARRAY, TypeName.STRING),
 }
 
 

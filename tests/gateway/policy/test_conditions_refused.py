@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.gateway.policy.conditions import ConditionError, Kind, ValueType, check, closest, text_of
+from sentinel_rag.gateway.policy.conditions import ConditionError, TypeName, ValueType, check, closest, text_of
 
 PARAMETERS = {
-    "path": ValueType(Kind.STRING),
-    "name": ValueType(Kind.STRING),
-    "limit": ValueType(Kind.INTEGER),
-    "score": ValueType(Kind.NUMBER),
-    "force": ValueType(Kind.BOOLEAN),
-    "tags": ValueType(Kind.ARRAY, Kind.STRING),
-    "any": ValueType(Kind.ARRAY),
-    "extra": ValueType(Kind.OBJECT),
+    "path": ValueType(TypeName.STRING),
+    "name": ValueType(TypeName.STRING),
+    "limit": ValueType(TypeName.INTEGER),
+    "score": ValueType(TypeName.NUMBER),
+    "force": ValueType(TypeName.BOOLEAN),
+    "tags": ValueType(TypeName.ARRAY, TypeName.STRING),
+    "any": ValueType(TypeName.ARRAY),
+    "extra": ValueType(TypeName.OBJECT),
 }
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "refused_conditions.json").read_text())
 

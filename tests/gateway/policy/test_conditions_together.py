@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.gateway.policy.conditions import Kind, ValueType, check, compile_rules, evaluate
-from sentinel_rag.gateway.policy.conditions.emission import CHUNK
-from sentinel_rag.gateway.policy.conditions.needs import MOST_NEEDS
+from sentinel_rag.gateway.policy.conditions import TypeName, ValueType, check, compile_rules, evaluate
+from sentinel_rag.gateway.policy.conditions.evaluation import CHUNK, MOST_NEEDS
 
 PARAMETERS = {
-    "path": ValueType(Kind.STRING),
-    "name": ValueType(Kind.STRING),
-    "limit": ValueType(Kind.INTEGER),
-    "force": ValueType(Kind.BOOLEAN),
-    "tags": ValueType(Kind.ARRAY, Kind.STRING),
+    "path": ValueType(TypeName.STRING),
+    "name": ValueType(TypeName.STRING),
+    "limit": ValueType(TypeName.INTEGER),
+    "force": ValueType(TypeName.BOOLEAN),
+    "tags": ValueType(TypeName.ARRAY, TypeName.STRING),
 }
 
 
@@ -169,7 +168,11 @@ def test_few_rules_are_asked_one_by_one() -> None:
 
 
 def test_membership_in_an_argument_tells_true_from_1() -> None:
-    anything = {"tags": ValueType(Kind.ARRAY), "limit": ValueType(Kind.INTEGER), "path": ValueType(Kind.STRING)}
+    anything = {
+        "tags": ValueType(TypeName.ARRAY),
+        "limit": ValueType(TypeName.INTEGER),
+        "path": ValueType(TypeName.STRING),
+    }
     for text, arguments, expected in [
         ("limit in tags", {"limit": 1, "tags": [True, 1]}, 0),
         ("limit in tags", {"limit": 1, "tags": [True]}, -1),

@@ -9,10 +9,9 @@ import pytest
 
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.policy import Rule, ToolPolicy, parse_policy
-from sentinel_rag.gateway.policy.conditions import Kind, ValueType, check
-from sentinel_rag.gateway.policy.deciding import UNKNOWN_TOOL, decide
-from sentinel_rag.gateway.policy.model import Effect
+from sentinel_rag.gateway.policy import TaintRule, ToolPolicy, parse_policy
+from sentinel_rag.gateway.policy.conditions import TypeName, ValueType, check
+from sentinel_rag.gateway.policy.model import UNKNOWN_TOOL, Effect, decide
 
 POLICY = parse_policy("""
 tools:
@@ -69,12 +68,12 @@ def test_whatever_goes_wrong_inside_a_condition_is_a_refusal() -> None:
 
     assert decide(replace(TOOL, first_match=breaks), {"a": "x"}) == Deny(Reason.CONDITION_UNDECIDED, TOP)
     # A text where the type says boolean: no call gets that far, and if one did, it would be refused.
-    condition = check("a", {"a": ValueType(Kind.BOOLEAN)})
+    condition = check("a", {"a": ValueType(TypeName.BOOLEAN)})
 
     def leaves_out(_: object) -> int:
         raise KeyError
 
-    broken = ToolPolicy("t", "", {}, (Rule("r", "a", condition, Sensitivity.LOW),), leaves_out)
+    broken = ToolPolicy("t", "", {}, (TaintRule("r", "a", condition, Sensitivity.LOW),), leaves_out)
     assert decide(broken, {"a": "text"}) == Deny(Reason.CONDITION_UNDECIDED, TOP, "r")
 
 

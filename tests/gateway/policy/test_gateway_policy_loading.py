@@ -97,7 +97,7 @@ tools:
   - just a text
 """) == [
         "p:1: unknown key 'version' in the file; there are: "
-        "agents, declassification, endorsement, kinds, link_hosts, memory_days, servers, tools, volume",
+        "agents, declassification, denial_hours, endorsement, kinds, link_hosts, memory_days, servers, tools, volume",
         "p:4: unknown key 'efect' in a tool; did you mean 'effect'?",
         "p:5: unknown effect 'raed'; did you mean 'read'?",
         "p:7: unknown type 'strng'; did you mean 'string'?",

@@ -8,7 +8,7 @@ import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.gateway.policy import Policy, parse_policy
-from sentinel_rag.gateway.policy_tools.comparison import changed_keys
+from sentinel_rag.gateway.policy_tools.replay import changed_keys
 
 pytestmark = pytest.mark.requirement("TAINT-6")
 

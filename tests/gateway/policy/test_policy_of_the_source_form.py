@@ -9,7 +9,7 @@ import pytest
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.gateway.policy import Policy, parse_policy
-from sentinel_rag.gateway.policy.own_tools import OWN_TOOLS
+from sentinel_rag.gateway.policy.flow_section import OWN_TOOLS
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import running_gateway
 

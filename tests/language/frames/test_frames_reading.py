@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.language.frames import Names, Reader
+from sentinel_rag.language.frames import Reader, WorkspaceNames
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 _CLOCK = Now(datetime(2024, 7, 23, 12, tzinfo=UTC), UTC)
-_NAMES = Names.of(
+_NAMES = WorkspaceNames.of(
     {
         "account": ["m.keller@contoso.example", "siobhan.o'brien@contoso.example", "ana.lópez@contoso.example"],
         "host": ["srv-file-01.contoso.example", "dc-01.contoso.example"],

@@ -14,9 +14,9 @@ import pytest
 from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.sentinel.kql_guard.analysis import Pipe, Table
-from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
-from sentinel_rag.sentinel.kql_guard.parser_installation import (
+from sentinel_rag.sentinel.kql_guard.analysis import KqlTable, Pipe
+from sentinel_rag.sentinel.kql_guard.official_parser import (
+    OfficialParser,
     default_folder,
     find_node,
     install_parser,
@@ -50,7 +50,7 @@ async def test_it_reads_tables_bounds_functions_and_the_result(parser: OfficialP
     value = analysis.statements[0].value
     assert value is not None
     assert isinstance(value.node, Pipe)
-    assert value.node.source == Table("SigninLogs", (0, 10))
+    assert value.node.source == KqlTable("SigninLogs", (0, 10))
     assert [operator.kind for operator in value.node.ops] == ["FilterOperator", "SummarizeOperator", "TakeOperator"]
     assert value.node.ops[0].bounds == (("TimeGenerated", "ago(1d)"),)
     assert value.node.ops[-1].rows == 5
@@ -176,7 +176,7 @@ def test_an_installation_that_fails_leaves_the_old_one(tmp_path: Path, parser: O
     script = (
         "import sys; from pathlib import Path\n"
         "from sentinel_rag.contracts.errors import UnavailableError\n"
-        "from sentinel_rag.sentinel.kql_guard.parser_installation import install_parser\n"
+        "from sentinel_rag.sentinel.kql_guard.official_parser import install_parser\n"
         "try: install_parser(Path(sys.argv[1]))\n"
         "except UnavailableError as error: print(error); print(error.next_step)\n"
     )
@@ -203,9 +203,9 @@ def test_the_lock_file_pins_by_hash_and_names_no_host() -> None:
 
 
 def default_lock() -> Path:
-    from sentinel_rag.sentinel.kql_guard import parser_installation
+    from sentinel_rag.sentinel.kql_guard import official_parser
 
-    return Path(parser_installation.__file__).parent / "microsoft_parser" / "package-lock.json"
+    return Path(official_parser.__file__).parent / "microsoft_parser" / "package-lock.json"
 
 
 def test_the_default_place_is_this_environment() -> None:

@@ -11,8 +11,15 @@ from pathlib import Path
 import pytest
 from tests.support.microsoft_parser import microsoft_parser
 
-from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser, snapshot_of, take_snapshot
-from sentinel_rag.sentinel.kql_guard.parser_installation import ParserState, default_folder, parser_state, quicken
+from sentinel_rag.sentinel.kql_guard.official_parser import (
+    OfficialParser,
+    ParserState,
+    default_folder,
+    parser_state,
+    quicken,
+    snapshot_of,
+    take_snapshot,
+)
 
 SCHEMA = {"SigninLogs": {"TimeGenerated": "datetime", "UserPrincipalName": "string", "ResultType": "string"}}
 QUERIES = [

@@ -10,10 +10,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.sentinel.kql_guard.rule_collections.found_query import FilePlaces, FoundQuery
-from sentinel_rag.sentinel.kql_guard.rule_collections.markdown import queries_in_markdown
-from sentinel_rag.sentinel.kql_guard.rule_collections.reading import queries_in_json
-from sentinel_rag.sentinel.kql_guard.rule_collections.yaml_rules import queries_in_yaml
+from sentinel_rag.sentinel.kql_guard.rule_collections import (
+    FilePlaces,
+    FoundQuery,
+    queries_in_json,
+    queries_in_markdown,
+    queries_in_yaml,
+)
 
 pytestmark = pytest.mark.requirement("TOOL-5")
 

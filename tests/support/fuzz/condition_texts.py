@@ -13,7 +13,7 @@ from tests.support.fuzz.target import Check, Target, expect
 from sentinel_rag.gateway.policy.conditions import (
     ConditionError,
     Expression,
-    Kind,
+    TypeName,
     ValueType,
     check,
     children,
@@ -21,17 +21,17 @@ from sentinel_rag.gateway.policy.conditions import (
     evaluate,
     text_of,
 )
-from sentinel_rag.gateway.policy.conditions.reading import MAX_LENGTH
+from sentinel_rag.gateway.policy.conditions.checking import MAX_LENGTH
 from sentinel_rag.gateway.policy.conditions.tree import Present
 
 _PARAMETERS = {
-    "path": ValueType(Kind.STRING),
-    "name": ValueType(Kind.STRING),
-    "limit": ValueType(Kind.INTEGER),
-    "score": ValueType(Kind.NUMBER),
-    "force": ValueType(Kind.BOOLEAN),
-    "tags": ValueType(Kind.ARRAY, Kind.STRING),
-    "extra": ValueType(Kind.OBJECT),
+    "path": ValueType(TypeName.STRING),
+    "name": ValueType(TypeName.STRING),
+    "limit": ValueType(TypeName.INTEGER),
+    "score": ValueType(TypeName.NUMBER),
+    "force": ValueType(TypeName.BOOLEAN),
+    "tags": ValueType(TypeName.ARRAY, TypeName.STRING),
+    "extra": ValueType(TypeName.OBJECT),
 }
 _CALLS: tuple[Mapping[str, Any], ...] = (
     {"path": "", "name": "a", "limit": 0, "score": 0.0, "force": False, "tags": [], "extra": {}},

@@ -11,8 +11,8 @@ from tests.support.fuzz.target import Check, Target, expect
 
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Collection, Document
-from sentinel_rag.knowledge.documents.faults import FileFault
-from sentinel_rag.knowledge.documents.formats import FORMATS
+from sentinel_rag.knowledge.documents.model import FileFault
+from sentinel_rag.knowledge.documents.playbook_files import FORMATS
 
 
 def _opened(ending: str) -> Callable[[Path], AbstractContextManager[Check]]:

@@ -10,13 +10,12 @@ from tempfile import TemporaryDirectory
 from tests.support.fuzz.target import Check, Target, expect
 
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.workspace.importing.csv_dialect import detect
 from sentinel_rag.workspace.importing.importer import Importer
-from sentinel_rag.workspace.importing.json_documents import write_json_lines
+from sentinel_rag.workspace.importing.raw_rows import detect, write_json_lines
 from sentinel_rag.workspace.importing.reports import ImportReport
 from sentinel_rag.workspace.importing.source_files import Format, UnreadableFileError, inspect
-from sentinel_rag.workspace.kql_types import quote_name
 from sentinel_rag.workspace.store import Store
+from sentinel_rag.workspace.table_schemas import quote_name
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from sentinel_rag.audit import (
     export_records,
     verify_export,
 )
-from sentinel_rag.audit.signing import KEY_FILE
+from sentinel_rag.audit.chain import KEY_FILE
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import TOP, Label
 from sentinel_rag.storage.port import checkpoints_of

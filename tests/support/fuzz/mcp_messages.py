@@ -13,16 +13,19 @@ from tests.support.body_mutations import TOKENS
 from tests.support.fuzz.target import Check, Target, expect
 
 from sentinel_rag.gateway.downstream.messages import (
-    Answer,
+    STATELESS,
+    VERSION_KEY,
+    ClientAnswer,
     ClientMessage,
     Notification,
+    ProtocolVersion,
     Request,
     RpcFault,
+    era_of,
     error_bytes,
     read_message,
     result_bytes,
 )
-from sentinel_rag.gateway.downstream.protocol_versions import STATELESS, VERSION_KEY, ProtocolVersion, era_of
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object
 
 META = {VERSION_KEY: STATELESS, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
@@ -86,7 +89,7 @@ def _written(message: ClientMessage) -> dict[str, object]:
             return {**written, "params": params} if params else written
         case Notification(method, params):
             return {"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})}
-        case Answer(request_id, result):
+        case ClientAnswer(request_id, result):
             return {"jsonrpc": "2.0", "id": request_id, **({} if result is None else {"result": result})}
 
 

@@ -15,7 +15,7 @@ from tests.support.fuzz.target import Check, Target, expect
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.gateway.arguments import CanonicalArguments, fit
 from sentinel_rag.gateway.policy import Policy, ToolPolicy
-from sentinel_rag.gateway.policy.conditions import Kind, evaluate
+from sentinel_rag.gateway.policy.conditions import TypeName, evaluate
 from sentinel_rag.gateway.policy.loading import parse_policy_bytes
 from sentinel_rag_testing.random_policies import random_policy
 
@@ -49,13 +49,13 @@ tools:
       - {rule_id: d, condition: "true", taint_level: LOW}
 """
 _TEXTS = ("a", "confidential/a", "10.0.0.1", "https://a.example/", "a@a.example", "2026-01-01T00:00:00Z")
-_VALUES: Mapping[Kind, Sequence[Any]] = {
-    Kind.STRING: _TEXTS,
-    Kind.INTEGER: (0, 3, -7),
-    Kind.NUMBER: (0.5, 3, -7.25),
-    Kind.BOOLEAN: (True, False),
-    Kind.ARRAY: ([], ["x", "y"], [1, 2]),
-    Kind.OBJECT: ({}, {"a": 1}),
+_VALUES: Mapping[TypeName, Sequence[Any]] = {
+    TypeName.STRING: _TEXTS,
+    TypeName.INTEGER: (0, 3, -7),
+    TypeName.NUMBER: (0.5, 3, -7.25),
+    TypeName.BOOLEAN: (True, False),
+    TypeName.ARRAY: ([], ["x", "y"], [1, 2]),
+    TypeName.OBJECT: ({}, {"a": 1}),
 }
 
 
@@ -92,7 +92,7 @@ def _arguments(tool: ToolPolicy) -> Iterator[Mapping[str, Any]]:
         given = {}
         for parameter in tool.parameters.values():
             values = _VALUES[parameter.type.kind]
-            if parameter.format is not None and parameter.type.kind is Kind.STRING:
+            if parameter.format is not None and parameter.type.kind is TypeName.STRING:
                 values = _TEXTS
             given[parameter.name] = values[turn % len(values)]
         for chosen in ({}, given, *({name: value} for name, value in given.items())):

@@ -10,7 +10,7 @@ may set forward.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ from tests.support.web_client import Client, signed_in
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.gateway.rates import RateLimiter
+from sentinel_rag.gateway.limits import RateLimiter
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.storage import Records
 from sentinel_rag.surfaces.http import create_app as create_agent_app
@@ -31,15 +31,16 @@ from sentinel_rag.surfaces.users import Account, OwnerLinks, Passwords, Role, Us
 from sentinel_rag.surfaces.web import (
     Agent,
     Connections,
+    FilledStores,
     Gateway,
-    Limits,
     OidcClient,
+    PersonLimits,
     Provider,
     SignInTerms,
     Web,
     create_app,
 )
-from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnLimits, TurnService
+from sentinel_rag.surfaces.web.turns import ConversationRecord, RunningTurns, TurnService
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
@@ -109,6 +110,10 @@ class RunningWeb:
         assert answer.status == 200, answer.content
         return signed_in(self.url, answer)
 
+    def stranger_as(self, name: str, password: str) -> Client:
+        """Whoever signs in with that name and password."""
+        return signed_in(self.url, self.stranger().post("/sign-in", {"name": name, "password": password}))
+
     def person(self, name: str, *roles: Role) -> Client:
         """The browser at which the person of that name signed in before, or signs in now."""
         if name not in self.browsers:
@@ -130,12 +135,13 @@ def running_web(
     gateway: RunningGateway,
     folder: Path,
     *,
-    limits: Limits | None = None,
-    turn_limits: TurnLimits | None = None,
+    limits: PersonLimits | None = None,
+    turn_limits: RunningTurns | None = None,
     terms: SignInTerms | None = None,
     provider: Provider | None = None,
     people: Records | None = None,
     turns: Records | None = None,
+    stores: Callable[[Connections], FilledStores] | None = None,
 ) -> Iterator[RunningWeb]:
     """Serve the surface with its files in `folder`, or its records elsewhere; people may sign in at `provider` too."""
     clock = MovableClock()
@@ -161,12 +167,13 @@ def running_web(
             owner_keys=owner_keys,
             owner_links=OwnerLinks(OWNER_SECRET, clock),
             terms=terms or SignInTerms(),
-            limits=limits or Limits(),
+            limits=limits or PersonLimits(),
             rates=RateLimiter(clock.seconds),
             connections=connections,
             verify=JournalReader(gateway.state.database.path).verify,
             oidc=None if provider is None else OidcClient(provider, connections, clock.seconds),
             workspaces=("main", "emea"),
+            stores=None if stores is None else stores(connections),
         )
         with serve(create_app(web)) as url:
             yield RunningWeb(url, web, gateway, analyst, clock, agent.key_id)

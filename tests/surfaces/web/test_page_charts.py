@@ -88,6 +88,8 @@ def request(**more: Any) -> dict[str, Any]:
         "person": "anna",
         "reader": None,
         "words": "close 127 as benign positive",
+        "title": "anna wants to close #127",
+        "subject": None,
         "effect": "write",
         **more,
     }
@@ -97,16 +99,19 @@ def test_a_request_is_told_in_the_words_of_the_work_with_where_each_value_comes_
     def told(call: str, given: Any) -> Any:
         return called(f"(page, given) => page.{call}(given)", given)
 
-    assert told("titleOf", request()) == "anna asks to close incident 127 as Benign positive and make incident 127 Low"
+    assert told("titleOf", request()) == "anna wants to close #127"
     fields = [(each["name"], each["from"]) for each in told("changesOf", request())]
     assert fields == [("status", "words"), ("classification", "words"), ("severity", "trusted")]
     # A value that the gateway does not count as said stays what its label says it is.
     silent = told("changesOf", request(said=[]))
     assert [each["from"] for each in silent] == ["outside", "outside", "trusted"]
     hidden = request(tool="run_kql_query", arguments=None, person="", reader="finn", effect="read")
-    assert told("titleOf", hidden) == "finn asks to use run_kql_query"
-    queried = request(tool="run_kql_query", arguments={"template": "raw_signins"}, effect="read", person="")
-    assert told("titleOf", queried) == "The agent asks to read with run_kql_query: raw_signins"
+    assert told("titleOf", hidden) == "finn wants to use run_kql_query"  # whose name the gateway does not know
+    written = [("status", "New", "Closed"), ("classification_reason", None, "SuspiciousButExpected")]
+    subject = {"changes": [{"field": field, "before": old, "after": new} for field, old, new in written]}
+    shown = told("changesOf", request(subject=subject))
+    assert [each.get("before") for each in shown] == ["New", None, None, "not set"]
+    assert (shown[-1]["after"], shown[-1]["from"]) == ("SuspiciousButExpected", "filled")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ ROUTES: dict[tuple[str, str], Any] = {
     ("PATCH", "/conversations/{session_id}"): {"title": "mine now"},
     ("DELETE", "/conversations/{session_id}"): None,
     ("GET", "/conversations/{session_id}/export"): None,
+    ("GET", "/reports"): None,
+    ("GET", "/usage"): None,
     ("GET", "/conversations/{session_id}/requests"): None,
     ("POST", "/conversations/{session_id}/clear"): {"carry": True},
     ("GET", "/approvals"): None,
@@ -45,9 +47,24 @@ ROUTES: dict[tuple[str, str], Any] = {
     ("POST", "/audit/verify"): None,
     ("GET", "/policy"): None,
     ("POST", "/policy/explain"): {"tool": "isolate", "arguments": {"host": "ws-1"}},
+    ("GET", "/knowledge/playbooks"): None,
+    ("PUT", "/knowledge/playbooks"): None,
+    ("DELETE", "/knowledge/playbooks"): None,
+    ("POST", "/knowledge/incidents"): None,
+    ("GET", "/data"): None,
+    ("PUT", "/data"): None,
+    ("GET", "/data/watchlists"): None,
+    ("PUT", "/data/watchlists"): None,
+    ("DELETE", "/data/watchlists"): None,
     ("GET", "/tools"): None,
     ("POST", "/tools/{tool}"): {"arguments": {}},
     ("GET", "/users"): None,
+    ("POST", "/users"): {"name": "a-puppet", "roles": ["analyst"]},
+    ("PUT", "/users/{name}"): {"roles": ["analyst"]},
+    ("DELETE", "/users/{name}"): None,
+    ("POST", "/users/{name}/reset"): None,
+    ("GET", "/users/{name}/tokens"): None,
+    ("DELETE", "/users/{name}/tokens/{token_id}"): None,
     ("GET", "/session"): None,
     ("DELETE", "/session"): None,
     ("DELETE", "/sessions"): None,
@@ -60,6 +77,7 @@ ROUTES: dict[tuple[str, str], Any] = {
 
 PUBLIC = {
     ("POST", "/sign-in"),
+    ("POST", "/sign-in/invitation"),
     ("GET", "/sign-in/oidc"),
     ("GET", "/sign-in/oidc/callback"),
     ("GET", "/sign-in/once/{token}"),
@@ -69,17 +87,24 @@ ROLES = {
     "/chat": Role.ANALYST,
     "/turns": Role.ANALYST,
     "/conversations": Role.ANALYST,
+    "/reports": Role.ANALYST,
     "/approvals": Role.APPROVER,
     "/audit": Role.AUDITOR,
     "/policy": Role.ADMIN,
     "/users": Role.ADMIN,
+    "/knowledge": Role.ADMIN,
+    "/data": Role.ADMIN,
     "/tools": Role.ANALYST,
 }
 EACH = sorted(ROUTES)
 CHANGES = [route for route in EACH if route[0] != "GET"]
 OF_ROLES = [route for route in EACH if "/" + route[1].split("/")[1] in ROLES]
 AT_BROWSER = [route for route in EACH if route[1].startswith(("/tokens", "/password", "/sessions"))]
-OF_ONE = [route for route in EACH if any(name in route[1] for name in ("{turn_id}", "{session_id}", "{token_id}"))]
+OF_ONE = [
+    route
+    for route in EACH
+    if any(name in route[1] for name in ("{turn_id}", "{session_id}", "{token_id}")) and "/users" not in route[1]
+]
 
 
 class Ground:
@@ -99,6 +124,7 @@ class Ground:
             "approval_id": waiting["answer"].split()[-1],
             "audit_id": waiting["tools"][0]["audit_id"],
             "tool": "read_alert",
+            "name": "nobody-here",
         }
 
     def send(self, client: Client, route: tuple[str, str], headers: dict[str, str] | None = None) -> HttpAnswer:

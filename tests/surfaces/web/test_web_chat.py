@@ -18,7 +18,7 @@ from tests.support.web_client import Client, parse_events
 
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.storage import RecordFile
-from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS
+from sentinel_rag.surfaces.web.turns.record import MIGRATIONS
 from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S, until
 

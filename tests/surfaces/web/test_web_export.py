@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from io import BytesIO
+
 import pytest
+from docx import Document
+from pypdf import PdfReader
 from running_web import RunningWeb
 from selectolax.lexbor import LexborHTMLParser
 
@@ -28,6 +33,16 @@ def test_hidden_values_stay_hidden_unless_the_person_asks(web: RunningWeb, form:
     assert HIDDEN in shown
     assert ("REVEALED" in shown) == (form != "csv")
     assert "REVEALED" not in told.content.decode()
+
+
+@pytest.mark.requirement("SURF-6")
+@pytest.mark.parametrize(("form", "begins"), [("docx", b"PK\x03\x04"), ("pdf", b"%PDF-")])
+def test_a_document_is_of_the_kind_that_its_name_says(web: RunningWeb, form: str, begins: bytes) -> None:
+    dana = web.person("dana-export")
+    session = dana.ask("call read_alert")["session_id"]
+    told = dana.request("GET", f"/conversations/{session}/export?format={form}")
+    assert (told.status, told.content[: len(begins)]) == (200, begins)
+    assert told.headers["content-disposition"].endswith(f'.{form}"')
 
 
 @pytest.mark.requirement("SURF-6")
@@ -59,7 +74,7 @@ def test_actions_and_decisions_are_in_the_report_of_whoever_asked_and_nobody_els
     for said in (
         "denied (approval_required); waits for approval",
         "a person was asked: the rule requires it",
-        f"approved by {web.accounts['finn-actions'].key_id}: asked about ws-07",
+        "approved by finn-actions: asked about ws-07",
         "allowed after approval; outcome: success",
         '{"host": "ws-07"}',
     ):
@@ -118,7 +133,7 @@ def test_nobody_exports_what_another_person_asked(web: RunningWeb) -> None:
     session = web.person("dana-export").ask("say hello")["session_id"]
     assert web.person("erin-export").request("GET", f"/conversations/{session}/export").status == 404
     assert web.stranger().request("GET", f"/conversations/{session}/export").status == 401
-    assert web.person("dana-export").request("GET", f"/conversations/{session}/export?format=pdf").status == 422
+    assert web.person("dana-export").request("GET", f"/conversations/{session}/export?format=xlsx").status == 422
 
 
 @pytest.mark.requirement("SURF-6")
@@ -133,3 +148,100 @@ def test_the_records_of_a_persons_session_hold_no_arguments_labels_or_rules(web:
     for secret in ("ws-99", "isolate_asks", "CommandLine", "LOW", "UNTRUSTED", "sha256"):
         assert secret not in answer.content.decode()
     assert answer.body["whole"] is True
+
+
+def text_of(form: str, content: bytes) -> str:
+    """The words of a report, as the program of its form reads them."""
+    if form == "pdf":
+        return " ".join(page.extract_text() for page in PdfReader(BytesIO(content)).pages)
+    if form == "docx":
+        document = Document(BytesIO(content))
+        cells = [cell.text for table in document.tables for row in table.rows for cell in row.cells]
+        return " ".join([*(each.text for each in document.paragraphs), *cells])
+    return content.decode()
+
+
+@pytest.mark.requirement("SURF-6")
+@pytest.mark.parametrize("form", ["pdf", "docx", "html", "md"])
+def test_a_shift_is_one_report_of_all_that_its_person_asked(web: RunningWeb, form: str) -> None:
+    dana, erin = web.person("dana-shift"), web.person("erin-shift")
+    dana.ask("say first=1")
+    dana.ask("say second=2")
+    erin.ask("say elsewhere=3")
+    told = dana.get(f"/reports?hours=8&format={form}")
+    assert told.status == 200, told.content
+    assert f".{form}" in told.headers["content-disposition"]
+    text = text_of(form, told.content)
+    for said in ("Shift hand-over", "Open points", "first=1", "second=2"):
+        assert said in text.replace("\\", ""), text
+    assert "elsewhere" not in text
+
+
+@pytest.mark.requirement("SURF-6")
+def test_a_report_that_cannot_be_made_is_refused(web: RunningWeb, monkeypatch: pytest.MonkeyPatch) -> None:
+    dana, idle = web.person("dana-no-report"), web.person("idle-no-report")
+    session = dana.ask("say hello")["session_id"]
+    assert dana.get("/reports?format=exe").status == 422
+    for path in (
+        "/reports",
+        f"/conversations/{dana.post('/chat', {'message': 'say hello'}).body['session_id']}/export",
+    ):
+        refused = dana.get(f"{path}?timezone=Europe/Berlim")
+        assert (refused.status, refused.body["reason"]) == (422, "malformed")
+        assert "no time zone of that name; names are like Europe/Berlin or UTC" in refused.body["detail"]
+    empty = idle.get("/reports")
+    assert (empty.status, "Nothing was asked then" in empty.body["detail"]) == (422, True)
+    other = dana.get("/reports?incident=124")
+    assert (other.status, "about incident 124" in other.body["detail"]) == (422, True)
+    monkeypatch.setitem(sys.modules, "reportlab.lib.pagesizes", None)
+    monkeypatch.setitem(sys.modules, "docx", None)
+    for form in ("pdf", "docx"):
+        answer = dana.get(f"/conversations/{session}/export?format={form}")
+        assert (answer.status, answer.body["reason"]) == (409, "not_installed")
+    assert dana.get(f"/conversations/{session}/export?format=md").status == 200
+
+
+@pytest.mark.requirement("SURF-6")
+def test_a_report_of_one_incident_holds_its_questions_alone(web: RunningWeb) -> None:
+    lena = web.person("lena-incident")
+    session = lena.ask("say hello")["session_id"]
+    lena.ask("say other=1")
+    record = web.web.record
+    [turn] = record.turns(session, 0, 10)
+    named = {**dict(turn.answer or {}), "answer": "about it"}
+    named["tools"] = [
+        {"name": "get_incident_detail", "arguments": {"incident": "124"}, "status": "ok", "detail": "", "audit_id": "a"}
+        | {"call_id": "c1", "duration_ms": 1.0, "coverage": None}
+    ]
+    record.end(turn.turn_id, turn.state, named, [])
+    text = lena.get("/reports?incident=124&format=md").content.decode()
+    assert "Incident 124" in text
+    assert "other=1" not in text
+
+
+@pytest.mark.requirement("SURF-6")
+def test_a_lead_reads_what_questions_took_and_nothing_of_their_words(web: RunningWeb) -> None:
+    lead, gwen = web.person("lead-usage", Role.APPROVER), web.person("gwen-usage")
+    before = lead.get("/usage?days=7").body
+    answer = gwen.ask("say 77 secrets")
+    model = {"requests": 2, "input_tokens": 900, "output_tokens": 40, "cost_usd": "0.0125"}
+    record = web.web.record
+    [turn] = record.turns(answer["session_id"], 0, 10)
+    record.end(turn.turn_id, turn.state, {**dict(turn.answer or {}), "model": model}, [])
+    gwen.request("PUT", f"/turns/{turn.turn_id}/opinion", {"good": False, "reason": "slow"})
+    told = lead.get("/usage?days=7")
+    rise = {name: told.body["last"][name] - before["last"][name] for name in before["last"] if name != "cost_usd"}
+    assert rise == {
+        "questions": 1,
+        "people": 1,
+        "requests": 2,
+        "input_tokens": 900,
+        "output_tokens": 40,
+        "unpriced": 0,
+        "helped": 0,
+        "not_helped": 1,
+    }
+    assert float(told.body["last"]["cost_usd"]) == float(before["last"]["cost_usd"]) + 0.0125
+    assert told.body["before"]["questions"] == 0
+    assert b"secrets" not in told.content
+    assert gwen.get("/usage").body["reason"] == "missing_role"

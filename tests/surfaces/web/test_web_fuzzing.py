@@ -10,14 +10,16 @@ from typing import Any
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase
+from running_stores import running_stores
 from running_web import RunningWeb, running_web
 
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.surfaces.users import Role
-from sentinel_rag.surfaces.web import Limits
+from sentinel_rag.surfaces.web import PersonLimits
 from sentinel_rag.surfaces.web._app import REFUSALS
 from sentinel_rag.surfaces.web.turns.events import TYPES
 from sentinel_rag_testing.running_gateway import RunningGateway
+from waiting import WAIT_S
 
 SEED = 20_261_128
 OPERATIONS = [
@@ -31,6 +33,8 @@ OPERATIONS = [
     "GET /conversations",
     "GET /conversations/{session_id}",
     "GET /conversations/{session_id}/export",
+    "GET /reports",
+    "GET /usage",
     "GET /conversations/{session_id}/requests",
     "PATCH /conversations/{session_id}",
     "POST /conversations/{session_id}/clear",
@@ -43,6 +47,15 @@ OPERATIONS = [
     "POST /audit/verify",
     "GET /policy",
     "POST /policy/explain",
+    "GET /knowledge/playbooks",
+    "PUT /knowledge/playbooks",
+    "DELETE /knowledge/playbooks",
+    "POST /knowledge/incidents",
+    "GET /data",
+    "PUT /data",
+    "GET /data/watchlists",
+    "PUT /data/watchlists",
+    "DELETE /data/watchlists",
     "GET /tools",
     "POST /tools/{tool}",
     "POST /sign-in",
@@ -51,6 +64,13 @@ OPERATIONS = [
     "GET /sign-in/oidc",
     "GET /sign-in/oidc/callback",
     "GET /users",
+    "POST /users",
+    "PUT /users/{name}",
+    "DELETE /users/{name}",
+    "POST /users/{name}/reset",
+    "GET /users/{name}/tokens",
+    "DELETE /users/{name}/tokens/{token_id}",
+    "POST /sign-in/invitation",
     "GET /session",
     "DELETE /session",
     "DELETE /sessions",
@@ -59,16 +79,27 @@ OPERATIONS = [
     "POST /tokens",
     "DELETE /tokens/{token_id}",
 ]
-NEVER_FULFILLED = ("/sign-in", "/password", "/tokens/{token_id}")
-"""What takes a secret that nobody guesses, or an id that a generated request uses up."""
+NEVER_FULFILLED = (
+    "/sign-in",
+    "/password",
+    "/tokens/{token_id}",
+    "/knowledge/playbooks",
+    "/data",
+    "/data/watchlists",
+    "/users/{name}",
+)
+"""What takes a secret or a name that nobody guesses, or an id that a generated request uses up."""
 
 
 @pytest.fixture(scope="module")
 def wide(web_gateway: RunningGateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWeb]:
     """A surface whose rates no test reaches."""
     often = Rate(1_000_000, 60.0)
-    limits = Limits(requests=often, questions=often, attempts=often, all_attempts=often)
-    with running_web(web_gateway, tmp_path_factory.mktemp("wide"), limits=limits) as running:
+    limits = PersonLimits(requests=often, questions=often, attempts=often, all_attempts=often)
+    with (
+        running_stores(tmp_path_factory.mktemp("home")) as stores,
+        running_web(web_gateway, tmp_path_factory.mktemp("wide"), limits=limits, stores=stores) as running,
+    ):
         yield running
 
 
@@ -86,7 +117,7 @@ def test_every_operation_is_tried(wide: RunningWeb) -> None:
 
 def test_every_body_and_refusal_of_the_document_has_an_example(wide: RunningWeb) -> None:
     schemas = wide.stranger().get("/openapi.json").body["components"]["schemas"]
-    bodies = ("ChatRequest", "Credentials", "Decision", "Explain", "Look", "NewToken", "Rename")
+    bodies = ("ApprovalDecision", "ChatRequest", "Credentials", "Explain", "Look", "NewToken", "Rename")
     for name in (*bodies, "Looked", "Refusal"):
         assert any("examples" in str(field) for field in schemas[name]["properties"].values()), name
     for path, item in wide.stranger().get("/openapi.json").body["paths"].items():
@@ -154,7 +185,7 @@ def test_generated_requests_end_as_the_document_says(wide: RunningWeb, waiting: 
         for generated_secret in (case.headers, case.cookies):  # it makes up sign-ins too
             for name in ("Authorization", "sentinel"):
                 generated_secret.pop(name, None)
-        response = case.call(base_url=wide.url, headers=headers, allow_redirects=False)
+        response = case.call(base_url=wide.url, headers=headers, allow_redirects=False, timeout=WAIT_S)
         seen[response.status_code] += 1
         case.validate_response(response, checks=checks)
 

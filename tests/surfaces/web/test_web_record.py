@@ -68,6 +68,33 @@ def test_old_conversations_go_by_the_bounds(tmp_path: Path) -> None:
         assert record.list("erin", 10) == ()
 
 
+def test_a_conversation_is_found_by_words_of_its_title_or_a_question(tmp_path: Path) -> None:
+    with closing(ConversationRecord(None, clock=lambda: NOW)) as record:
+        for conversation_id, person in (("of-dana-of-mail", "dana"), ("of-dana-of-hosts", "dana"), ("of-erin", "erin")):
+            record.open(conversation_id, person, f"about {conversation_id}")
+        for turn_id, conversation_id, person, question in (
+            ("t" * 16, "of-dana-of-hosts", "dana", "Who is on SRV-FILE_01?"),
+            ("u" * 16, "of-erin", "erin", "Who is on SRV-FILE_01?"),
+        ):
+            found = record.find(conversation_id, person)
+            assert found is not None
+            record.begin(turn_id, found, None, question)
+        for words, expected in (
+            ("srv-file_01", ["of-dana-of-hosts"]),
+            ("MAIL", ["of-dana-of-mail"]),
+            ("", ["of-dana-of-hosts", "of-dana-of-mail"]),
+            ("srv-fileX01", []),  # no sign of a pattern is one here
+            ("%", []),
+        ):
+            assert sorted(each.conversation_id for each in record.list("dana", 10, words)) == expected, words
+
+
+def test_words_with_capitals_beyond_ascii_are_found_as_they_were_typed(tmp_path: Path) -> None:
+    with closing(ConversationRecord(tmp_path / "record.sqlite", clock=lambda: NOW)) as record:
+        record.open("c" * 16, "dana", "What did Åsa Öberg do?")
+        assert [each.conversation_id for each in record.list("dana", 10, "Åsa Öberg")] == ["c" * 16]
+
+
 def test_without_a_file_it_lives_as_long_as_the_process(tmp_path: Path) -> None:
     with closing(ConversationRecord(None, clock=lambda: NOW)) as record:
         record.open("c" * 16, "dana", "x")

@@ -13,14 +13,14 @@ from tests.support.web_client import Client, signed_in
 
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.surfaces.users import Passwords, Role, owner_link
-from sentinel_rag.surfaces.web import Limits, SignInTerms
+from sentinel_rag.surfaces.web import PersonLimits, SignInTerms
 from sentinel_rag_testing.running_gateway import RunningGateway
 
 
 @pytest.fixture(scope="module")
 def narrow(web_gateway: RunningGateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWeb]:
     """A surface that checks few attempts, lets a person ask little, and is reached at a public address."""
-    limits = Limits(requests=Rate(40, 60.0), questions=Rate(2, 60.0), attempts=Rate(3, 300.0))
+    limits = PersonLimits(requests=Rate(40, 60.0), questions=Rate(2, 60.0), attempts=Rate(3, 300.0))
     terms = SignInTerms(public_url="https://sentinel.example.com:8443")
     with running_web(web_gateway, tmp_path_factory.mktemp("narrow"), limits=limits, terms=terms) as running:
         yield running

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.users import Account, Role
 from sentinel_rag.surfaces.web import Connections, Gateway
-from sentinel_rag.surfaces.web._looks import AT_ONCE, LASTS_S, Looks
+from sentinel_rag.surfaces.web._clients import AT_ONCE, LASTS_S, Looks
 from sentinel_rag_testing.fake_tool_server import Answers, Fails, FakeToolServer, Waits
 from waiting import WAIT_S
 

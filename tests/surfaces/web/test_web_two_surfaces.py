@@ -17,8 +17,8 @@ from tests.support.postgres_server import PostgresServer
 
 from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.storage.postgres import RecordSchema
-from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
-from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
+from sentinel_rag.surfaces.users.store import MIGRATIONS as PEOPLE_TABLES
+from sentinel_rag.surfaces.web.turns.record import MIGRATIONS as TURN_TABLES
 from sentinel_rag_testing.running_gateway import RunningGateway
 
 pytestmark = pytest.mark.requirement("OPS-5")

@@ -241,6 +241,22 @@ def test_whoever_asked_confirms_with_one_click_and_another_analyst_does_not_see_
     assert statuses == ["answered", "denied"]
 
 
+@pytest.mark.requirement("APPR-4")
+def test_an_option_that_is_picked_by_its_number_is_told_as_the_persons_own_choice(web: RunningWeb) -> None:
+    """The agent offers it; what it adds to the picked option stays its own."""
+    dana = web.person("dana-picks")
+    session_id = dana.ask("say [1] label host ws-8")["session_id"]
+    dana.ask("1", session_id=session_id)
+    asked = [web.gateway.call("label", {"host": host}, session_id=session_id).body for host in ("ws-8", "ws-9")]
+    chosen, added = (dana.get(f"/approvals/{each['approval_id']}").body for each in asked)
+    assert {each["words"] for each in (chosen, added)} == {"1: label host ws-8"}
+    assert (chosen["person"], chosen["said"], added["said"]) == ("dana-picks", ["host"], [])
+    dana.ask("say nothing to pick", session_id=session_id)
+    dana.ask("1", session_id=session_id)
+    again = web.gateway.call("label", {"host": "ws-7"}, session_id=session_id).body["approval_id"]
+    assert dana.get(f"/approvals/{again}").body["words"] == "1"
+
+
 def test_the_owner_decides_as_at_the_terminal(web: RunningWeb) -> None:
     """Whoever started this alone has nobody to ask, and owns the approver's key of the run anyway."""
     account = web.web.people.add_owner()
@@ -249,6 +265,10 @@ def test_the_owner_decides_as_at_the_terminal(web: RunningWeb) -> None:
     assert owner.get("/session").body["name"] == OWNER
     approval_id = waiting_id(owner, "ws-5")
     assert owner.post(f"/approvals/{approval_id}/decision", {"decision": "deny"}).body["state"] == "denied"
+    assert [owner.post(f"/approvals/{approval_id}/decision", {"decision": "lift"}).status for _ in range(2)] == [
+        200,
+        409,
+    ]
     assert owner.post("/audit/verify").body["intact"] is True
 
 

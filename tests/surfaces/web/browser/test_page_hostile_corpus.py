@@ -198,6 +198,8 @@ def test_approvals_audit_and_policy(web: RunningWeb, visit: Visit) -> None:
 
     def policy(route: Route) -> None:
         said: dict[str, Any] = {"policy": "0" * 64, "source": texts[0].text, "loaded_at": None, "text": numbered(texts)}
+        rules = [{"rule_id": each.text, "when": each.text, "then": "other"} for each in texts]
+        said["tools"] = [{"name": texts[0].text, "effect": "write", "approvers": [texts[0].text], "rules": rules}]
         route.fulfill(json={**said, "refused": {"problems": [each.text for each in texts], "at": ""}})
 
     page.route("**/policy", policy)  # a policy file cannot hold most of these; a page must not rely on it

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -135,6 +136,26 @@ def test_a_query_that_needs_a_person_fails_or_is_not_there_says_so(
     expect(page.get_by_text("No row matches.")).to_be_visible()
     page.goto(f"{web.url}/#/hunt/nowhere")
     expect(page.get_by_text("There is no query nowhere here.")).to_be_visible()
+
+
+@pytest.mark.requirement("SURF-4")
+def test_a_link_of_evidence_fills_a_query_in_and_runs_nothing_by_itself(
+    web: RunningWeb, visit: Visit, tool: FakeToolServer
+) -> None:
+    given = quote("signins_by_country?user=asa%40woodgrove.example&severity=High&least=3&time_window=", safe="")
+    page = visit("gus-hunts", at=f"/#/hunt/{given}").page
+    expect(page.get_by_label("User")).to_have_value("asa@woodgrove.example")
+    expect(page.get_by_label("Severity (optional)")).to_have_value("High")
+    expect(page.get_by_label("Least (optional)")).to_have_value("3")
+    expect(page.get_by_label("Window")).to_have_value("")
+    expect(page.get_by_role("region", name="Rows")).to_have_count(0)
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("region", name="Rows").get_by_role("img")).to_be_visible()
+    assert asked(web, "run_kql_query")["parameters"] == {
+        "user": "asa@woodgrove.example",
+        "severity": "High",
+        "least": 3,
+    }
 
 
 @pytest.mark.requirement("SURF-4")

@@ -21,6 +21,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, format_time
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.surfaces.rendering.visible import safe
+from sentinel_rag.surfaces.users import Role
 from sentinel_rag_testing.fake_tool_server import Answers, AnswersBy, Fails, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
@@ -144,6 +145,7 @@ def knowledge() -> Answers:
         "status": "",
         "classification": "",
         "time": None,
+        "techniques": [],
         "why": why,
     }
     freshness = {"incidents": 3, "playbooks": 10, "incidents_as_of": ago(hours=1)}
@@ -481,6 +483,46 @@ def test_trends_draw_what_is_known_say_what_is_not_and_stand_in_a_table_too(visi
     expect(alerts.locator("rect.mark.high").last).to_be_in_viewport(ratio=1)
     page.get_by_role("group", name="Entities").get_by_role("link", name="7").click()
     expect(page.get_by_role("heading", name="#7 Sign-in 7")).to_be_visible()
+
+
+@pytest.mark.requirement("SURF-4")
+def test_a_lead_compares_weeks_reads_what_it_took_and_saves_a_report(
+    web: RunningWeb, visit: Visit, tool: FakeToolServer
+) -> None:
+    def closed(number: int, days: float, hours: float) -> dict[str, Any]:
+        made, ended = ago(days=days, hours=hours), ago(days=days)
+        return incident(number, status="Closed", owner="ada", created_time=made, closed_time=ended)
+
+    tool.on("query_incidents", result([closed(1, 1, 4), closed(2, 2, 6), closed(3, 9, 10)]))
+    name = "lead-weeks"
+    web.add(name, Role.ANALYST, Role.APPROVER)
+    lead = visit(name)
+    page = go(lead, "Dashboard")
+    weeks = page.get_by_role("group", name="Two weeks")
+    expect(weeks.get_by_role("row", name="Incidents created")).to_contain_text("42+100 %")
+    expect(weeks.get_by_role("row", name="Incidents closed")).to_contain_text("21+100 %")
+    expect(weeks.get_by_role("row", name="Time to close, median")).to_contain_text("5 h10 h−50 %")
+    expect(weeks.get_by_role("row", name="Alerts")).to_contain_text("3––")  # how many before is not known
+    took = page.get_by_role("region", name="What questions took")
+    expect(took.get_by_role("row", name="Cost")).to_contain_text("none")
+    page.get_by_role("button", name="Report").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("link", name="PDF").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Nothing was asked then")
+    page.keyboard.press("Escape")
+    web.person(name).ask("say hello")
+    page.get_by_role("button", name="Report").click()
+    with page.expect_download() as started:
+        dialog.get_by_role("link", name="PDF").click()
+    assert started.value.suggested_filename.endswith(".pdf")
+    assert started.value.path().read_bytes().startswith(b"%PDF-")
+    dialog.get_by_label("One incident").fill("no 124")
+    expect(dialog.get_by_label("One incident")).to_have_value("124")
+    dialog.get_by_role("link", name="Word").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("about incident 124")
+    page.keyboard.press("Escape")
+    anna = go(visit("anna-weeks"), "Dashboard")
+    expect(anna.get_by_text("For people with the role approver or admin.")).to_be_visible()
 
 
 @pytest.mark.requirement("SURF-5")

@@ -11,7 +11,7 @@ from visitor import Visit
 
 from sentinel_rag.surfaces.users import Role
 
-WISH = "dana-waiting asks to run isolate: ws-02"
+WISH = "dana-waiting wants to use isolate with host “ws-02”"
 ISOLATE = 'call isolate {"host": "ws-02"}'
 
 

@@ -58,9 +58,11 @@ def test_an_approver_reads_the_story_of_the_labels_approves_and_the_call_passes_
 
     page = finn.page
     expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(["Approvals 1 waiting"])
-    page.get_by_role("region", name="Waiting").get_by_role("link", name="dana-page asks to run isolate: ws-01").click()
+    page.get_by_role("region", name="Waiting").get_by_role(
+        "link", name="dana-page wants to use isolate with host “ws-01”"
+    ).click()
     story = page.get_by_role("article")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Dana-page asks to run isolate: ws-01")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Dana-page wants to use isolate with host “ws-01”")
     expect(story.get_by_role("region", name="In the words of dana-page")).to_contain_text(ISOLATE)
     expect(story).to_contain_text("stands in the words below")
     page.get_by_text("Why a person is asked").click()
@@ -101,14 +103,29 @@ def test_a_denied_approval_lets_nothing_run_and_nobody_decides_their_own(web: Ru
     expect(gail.page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
 
     hugo = visit("hugo-page", Role.APPROVER, at=gail.page.url.removeprefix(web.url))
+    hugo.page.get_by_label("Comment").fill("not this host")
     hugo.page.get_by_role("button", name="Deny").click()
     expect(hugo.page.get_by_role("status")).to_contain_text("denied")
+    hugo.page.get_by_role("navigation", name="Views").get_by_role("link", name="Approvals").click()
+    newest = hugo.page.get_by_role("region", name="Decided or over").get_by_role("row").nth(1)
+    expect(newest).to_contain_text("gail-page wants to use isolate")  # the newest decision on top, with who and when
+    expect(newest).to_contain_text("denied")
+    expect(newest).to_contain_text("hugo-page, 20")
     gail.page.get_by_role("link", name="Ask", exact=True).click()
     gail.page.get_by_role("link", name=ISOLATE).click()
     expect(gail.page.locator("article.turn")).to_have_count(1)
-    expect(newest_request(gail)).to_contain_text("hugo-page denied it. Nothing was done.")
+    expect(newest_request(gail)).to_contain_text("hugo-page denied it: “not this host”. Nothing was done.")
     ask_isolate(gail, 2)
-    expect(gail.page.locator("article.turn").last.locator(".tools .denied")).to_contain_text("isolate denied")
+    expect(newest_request(gail)).to_contain_text("hugo-page denied it: “not this host”. Nothing was done.")
+    newest.get_by_role("link").first.click()
+    hugo.page.get_by_role("button", name="Take the no back").click()
+    expect(hugo.page.get_by_role("region", name="Decide")).to_contain_text("The no binds no more")
+    ask_isolate(gail, 3)
+    expect(newest_request(gail)).to_contain_text("Nothing is done yet.")
+    hugo.page.get_by_role("navigation", name="Views").get_by_role("link", name="Approvals").click()
+    hugo.page.get_by_role("region", name="Waiting").get_by_role("link", name="gail-page").click()
+    hugo.page.get_by_role("button", name="Deny").click()  # nothing is left that waits
+    expect(hugo.page.get_by_role("status")).to_contain_text("denied")
     assert calls_of_isolate(web) == before
 
 
@@ -198,16 +215,20 @@ def test_an_auditor_reads_the_journal_from_its_newest_record_filters_and_verifie
     intents = [each for each in records if each["kind"] == "intent" and each["tool"] == "read_alert"]
     expect(entries).to_have_count(len(intents))
     expect(page.get_by_text("This is the beginning of the journal.")).to_be_visible()
-    entries.first.get_by_text("intent", exact=True).click()
+    entries.first.get_by_text("called", exact=True).click()
     expect(entries.first.locator("dl")).to_contain_text(intents[-1]["audit_id"])
-    entries.first.get_by_role("button", name="Only this session").click()
+    entries.first.get_by_role("link", name="Only this session").click()
     expect(page.get_by_label("Session")).to_have_value(session)
     expect(entries).to_have_count(len([each for each in records if each.get("session_id") == session]))
     page.get_by_role("button", name="All").click()
     page.get_by_label("Person or key").fill("dana-audited")
     page.keyboard.press("Enter")
     key_id = web.accounts["dana-audited"].key_id
-    expect(entries).to_have_count(len([each for each in records if each.get("key_id") == key_id]))
+    hers = {each["session_id"] for each in records if each["kind"] == "session" and each["key_id"] == key_id}
+    of_hers = [each for each in records if each.get("key_id") == key_id or each.get("session_id") in hers]
+    expect(entries).to_have_count(len(of_hers))
+    assert any(each["kind"] == "intent" for each in of_hers)  # what the agent did for her
+    expect(entries.last).to_contain_text("dana-audited")
 
     page.goto(f"{web.url}/#/audit/{intents[-1]['audit_id']}")
     expect(page.get_by_role("region", name="One call")).to_contain_text(intents[-1]["audit_id"])
@@ -248,6 +269,15 @@ def test_a_journal_that_was_changed_is_told_as_not_intact(web: RunningWeb, visit
 def test_an_admin_reads_the_policy_and_explains_a_call(visit: Visit) -> None:
     adam = visit("adam-page", Role.ADMIN)
     page = adam.page
+    page.get_by_role("link", name="Policy").click()
+    rules = page.get_by_role("region", name="What an agent may do")
+    for tool, then in (
+        ("read_alert", "runs without asking"),
+        ("isolate", "runs once another person has approved it"),
+        ("label", "runs once the person who asked has confirmed it"),
+        ("forbidden", "never"),
+    ):
+        expect(rules.get_by_role("row", name=tool)).to_contain_text(then)
     page.get_by_label("Tool").fill("isolate")
     page.get_by_label("Arguments, as JSON").fill('{"host": "ws-01"}')
     page.get_by_label("What the session has read").select_option("HIGH/UNTRUSTED")

@@ -13,8 +13,7 @@ from prompt_toolkit.document import Document
 
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._chat_words import ChatCompleter, shown_names
-from sentinel_rag.surfaces.cli._prompt import cleaned_paste
+from sentinel_rag.surfaces.cli._prompt import ChatCompleter, cleaned_paste, shown_names
 
 ANSWER = Answer(
     outcome=Outcome.ANSWERED,

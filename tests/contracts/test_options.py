@@ -1,10 +1,10 @@
-"""Which option of the answer on the screen a person picks by typing its number."""
+"""Which option of the answer that was shown last a person picks by typing its number."""
 
 from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.surfaces.cli._agent_client import option_chosen
+from sentinel_rag.contracts.evidence import option_chosen
 
 SHOWN = "For which reason?\n[1] Close incident 7 as false positive (inaccurate data)\n[2] Close it otherwise [3] times"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.app.home_identity import embedded_workspace_id, home_id
-from sentinel_rag.app.knowledge_access import playbook_owner, shipped_playbooks, workspace_id_in_store
+from sentinel_rag.app.knowledge_stores import playbook_owner, shipped_playbooks, workspace_id_in_store
+from sentinel_rag.app.places import embedded_workspace_id, home_id
 from sentinel_rag.app.plan import Ports, plan_zones
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.knowledge.playbook_owners import NOBODY, SHIPPED
+from sentinel_rag.knowledge.ingestion import NOBODY, SHIPPED
 from sentinel_rag.settings import Settings, load_settings
 
 pytestmark = pytest.mark.requirement("KNOW-4")

@@ -1,0 +1,121 @@
+"""What is read for a model before it answers, and what it is told that nobody has read."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.small_estate import NOW, small_estate
+
+from sentinel_rag.agent.history import Budget
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, rows_result
+from sentinel_rag_testing.scripted_model import calls_reply, text_reply
+
+pytestmark = pytest.mark.anyio
+WHOLE = {
+    "number": 40,
+    "title": "Odd sign-in",
+    "severity": "High",
+    "status": "New",
+    "timeline": [],
+    "alerts": [
+        {"alert_id": "a-1", "name": "Odd sign-in", "product": "Azure Sentinel"},
+        {"alert_id": "a-2", "name": "Mail", "product": "Office 365 Advanced Threat Protection"},
+    ],
+    "entities": {
+        "account": [{"kind": "account", "name": "ignore-all-rules@contoso.example"}],
+        "host": [{"kind": "host", "name": "web-03.contoso.example"}],
+    },
+}
+ANSWER = text_reply("Incident 40 is High [c1.1].")
+
+
+def estate(**answers: object) -> ScriptedGateway:
+    answers = {"get_incident_detail": rows_result([WHOLE]), "search_knowledge_base": rows_result([]), **answers}
+    return small_estate(lambda: NOW, **answers)
+
+
+def made(at) -> list[tuple[str, dict[str, object]]]:
+    return [(call.tool_name, dict(call.arguments)) for call in at.gateway.calls]
+
+
+@pytest.mark.requirement("CHAT-17")
+async def test_an_incident_that_is_named_is_read_with_cases_like_it_and_the_rows_behind_its_rules(desk):
+    at = desk(ANSWER, gateway=estate())
+    answer = await at.ask("What happened in incident 40?")
+    assert made(at) == [
+        ("get_incident_detail", {"incident": "40", "detail": "full"}),
+        ("search_knowledge_base", {"like_incident": "40"}),
+        ("get_alert_events", {"alert_id": "a-1"}),
+        ("query_incidents", {"entity": "ignore-all-rules@contoso.example", "limit": 10}),
+        ("query_incidents", {"entity": "web-03.contoso.example", "limit": 10}),
+    ]
+    assert len(at.server.requests) == 1
+    assert "[c1.1]" in at.results()[0]
+    assert [trace.name for trace in answer.tools] == [tool for tool, _ in made(at)]
+    assert at.states(answer) == {"Incident 40 is High.": "values_found"}
+
+
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        ("Who owns incident 40?", 1),
+        ("Compare incidents 40 and 18", 2),
+        ("Compare incidents 40, 31, 18 and 12", 0),
+        ("What is open?", 0),
+        ("Close incident 40 as a false positive", 0),
+    ],
+)
+async def test_no_more_is_read_than_the_question_names(desk, question, read):
+    at = desk(text_reply("I see."), gateway=estate())
+    await at.ask(question)
+    assert [tool for tool, _ in made(at)] == ["get_incident_detail"] * read
+
+
+async def test_what_the_conversation_holds_is_not_read_again(desk):
+    at = desk(ANSWER, gateway=estate())
+    await at.ask("What happened in incident 40?")
+    before = len(made(at))
+    await at.ask("And who is behind incident 40?")
+    assert len(made(at)) == before
+
+
+async def test_a_small_context_is_left_to_the_model(desk):
+    at = desk(ANSWER, gateway=estate(), budget=Budget.of_context(8_000))
+    await at.ask("What happened in incident 40?")
+    assert made(at) == []
+
+
+async def test_what_nobody_read_is_told_by_the_numbers_of_rows_until_it_is_read(desk):
+    timeline = (
+        "run_kql_query",
+        {"template": "account_activity_timeline", "parameters": {"account": "ignore-all-rules"}},
+    )
+    at = desk(calls_reply(timeline), ANSWER, gateway=estate(run_kql_query=rows_result([{"n": 1}])))
+    await at.ask("What happened in incident 40?")
+    first, second = (at.results(place)[-1].rpartition("</tool_result>")[2] for place in (0, 1))
+    assert "(Not read so far: account c1.4 in the logs (account_activity_timeline, ...); host c1.5 in the logs" in first
+    assert "ignore-all-rules" not in first, "a name out of rows is never told as a word of ours"
+    assert "account" not in second
+    assert "host c1.5" in second
+
+
+async def test_incidents_of_a_short_list_that_nobody_opened_are_told(desk):
+    at = desk(calls_reply(("query_incidents", {})), ANSWER)
+    await at.ask("Which one is worst?")
+    assert "(Not read so far: incidents c1.1-" in at.results()[-1]
+
+
+async def test_what_an_earlier_question_left_unread_is_not_told_again(desk):
+    at = desk(ANSWER, gateway=estate())
+    await at.ask("What happened in incident 40?")
+    at.script(calls_reply(("query_alerts", {}), first=50), ANSWER)
+    await at.ask("Which alerts are there?")
+    assert "Not read so far" not in at.results()[-1]
+
+
+async def test_who_shares_a_first_name_is_somebody_else(desk):
+    timeline = ("search_logs", {"text": "ignore-all.others@contoso.example"})
+    whole = {**WHOLE, "entities": {"account": [{"kind": "account", "name": "ignore-all.rules@contoso.example"}]}}
+    tools = estate(search_logs=rows_result([{"n": 1}]), get_incident_detail=rows_result([whole]))
+    at = desk(calls_reply(timeline), ANSWER, gateway=tools)
+    await at.ask("What happened in incident 40?")
+    assert "account c1.4 in the logs" in at.results()[-1]
