@@ -134,11 +134,12 @@ def entered() -> int:
         watch = folder / "watch.py"
         watch.write_text(_WATCH.replace("FOLDER", repr(scratch)).replace("ROOT", str(os.getpid())))
         hook = Path(sysconfig.get_path("purelib")) / f"budget-{folder.name}.pth"
-        hook.write_text(f"import os; os.path.exists({str(watch)!r}) and exec(open({str(watch)!r}).read(), {{}})\n")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SENTINEL_")}
         environment["SENTINEL_HOME"] = f"{scratch}/home"
         command = str(Path(sys.executable).with_name("sentinel"))
         subprocess.run([command, "workspace", "generate"], env=environment, check=True, capture_output=True)
+        # From here on: what is watched takes several times as long.
+        hook.write_text(f"import os; os.path.exists({str(watch)!r}) and exec(open({str(watch)!r}).read(), {{}})\n")
         up = subprocess.Popen([command, "up"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             assert up.stdout is not None

@@ -19,6 +19,7 @@ def main() -> int:
     cookbook = made.add_parser("cookbook", help="ask the questions of docs/cookbook/ again and write the answers")
     cookbook.add_argument("page", nargs="*", help="names of pages; all if left out")
     made.add_parser("pictures", help="take the pictures of docs/pictures/ anew, of a running product")
+    made.add_parser("recording", help="record `sentinel demo` in a terminal anew, as docs/pictures/demo.svg")
     site = made.add_parser("site", help="build the site; every link is checked")
     site.add_argument("--builder", type=Path, required=True, metavar="FOLDER", help="where zensical is installed")
     site.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where the site goes")
@@ -33,6 +34,10 @@ def main() -> int:
         from tools.documentation.pictures import take
 
         return take(REPOSITORY)
+    if options.what == "recording":
+        from tools.documentation.recording import record
+
+        return record(REPOSITORY)
     from tools.documentation.site import build
 
     return build(REPOSITORY, options.builder.resolve(), options.output)

@@ -6,20 +6,12 @@ import ast
 import dataclasses
 import inspect
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sentinel_rag.audit import (
-    approval_events,
-    events,
-    flow_events,
-    key_events,
-    policy_events,
-    tool_events,
-    upkeep_events,
-)
+from sentinel_rag.audit import approval_events, events
 from tools.documentation.reference import markdown
 
 INTRODUCTION = """
@@ -28,24 +20,28 @@ kind's name and fields stay for ever, because old records must still be read. `s
 `sentinel audit export` writes them; [the audit journal](../audit.md) tells what proves them.
 """
 
-GROUPS: tuple[tuple[str, ModuleType], ...] = (
-    ("Calls and sessions", events),
-    ("Information flow", flow_events),
-    ("Approvals", approval_events),
-    ("Keys and requests", key_events),
-    ("The policy", policy_events),
-    ("Tool definitions", tool_events),
-    ("The journal itself", upkeep_events),
-)
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Calls and sessions": ("intent", "outcome", "refusal", "authentication_failed", "session"),
+    "Information flow": ("values_named", "handles_resolved", "context_raised"),
+    "Approvals": (
+        *("preview_read", "approval_asked", "approval_decided", "approval_decision_refused"),
+        *("approval_denial_lifted", "approvals_bounded", "approval_lapsed", "approval_notified", "approved_call_told"),
+    ),
+    "Keys and requests": ("key", "store_changed", "request_refused"),
+    "The policy": ("policy_loaded", "policy_refused"),
+    "Tool definitions": ("tool_pinned", "tool_quarantined", "tool_accepted"),
+    "The journal itself": ("tail_sealed", "sealing", "segment_closed", "pruned", "restored"),
+}
 
 
 def page(_: Path) -> str:
     parts: list[str] = []
-    for title, module in GROUPS:
-        if found := list(kinds(module)):
-            parts.append(f"## {title}")
-            for kind in found:
-                parts += [f"### {kind.kind}", _said(kind), f"Fields: {markdown.codes(_fields(kind))}."]
+    known = {each.kind: each for module in (events, approval_events) for each in kinds(module)}
+    for title, names in GROUPS.items():
+        parts.append(f"## {title}")
+        for kind in (known.pop(name) for name in names):
+            parts += [f"### {kind.kind}", _said(kind), f"Fields: {markdown.codes(_fields(kind))}."]
+    assert not known, f"put into a group of {__name__}: {', '.join(known)}"
     return markdown.page("Audit records", INTRODUCTION, parts)
 
 
@@ -63,7 +59,9 @@ def kinds(module: ModuleType) -> Iterable[Any]:
 
 
 def _fields(kind: Any) -> list[str]:
-    """The keys that the record's own `fields` gives, those of a part that may be missing first."""
+    """The keys that the record's `fields` gives, those of a part that may be missing first."""
+    if kind.fields is events.Record.fields:
+        return [each.name for each in dataclasses.fields(kind) if each.name != "audit_id"]
     found: list[str] = []
     for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind.fields)))):
         if isinstance(node, ast.Return | ast.AnnAssign):

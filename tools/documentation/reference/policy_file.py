@@ -13,9 +13,9 @@ from typing import Any
 
 from sentinel_rag.contracts.labels import Integrity, Sensitivity
 from sentinel_rag.gateway.argument_formats import FORMATS
-from sentinel_rag.gateway.policy.conditions import Kind
+from sentinel_rag.gateway.policy.conditions import TypeName
 from sentinel_rag.gateway.policy.fields import Exposure
-from sentinel_rag.gateway.policy.flow_section import MAX_COUNT, MAX_MEMORY_DAYS
+from sentinel_rag.gateway.policy.flow_section import MAX_COUNT, MAX_DENIAL_HOURS, MAX_MEMORY_DAYS
 from sentinel_rag.gateway.policy.loading import (
     AT_YES,
     CONFIRMS,
@@ -52,7 +52,7 @@ NAMES: Schema = {"type": "array", "items": NAME}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 MAPPING: Schema = {"type": "object", "additionalProperties": TEXT}
 LEVEL: Schema = {"enum": [level.name for level in Sensitivity]}
-KIND: Schema = {"enum": [kind.value for kind in Kind if kind is not Kind.NULL]}
+KIND: Schema = {"enum": [kind.value for kind in TypeName if kind is not TypeName.NULL]}
 LABELS: Schema = {"type": "object", "additionalProperties": {"$ref": "#/$defs/label"}}
 KINDS_OF_VALUE: Schema = {"anyOf": [TEXT, TEXTS], "description": f"Built in: {', '.join(POLICY_KINDS)}."}
 
@@ -193,6 +193,7 @@ _OF_THE_FILE: Mapping[str, Schema] = {
     "agents": _listed("agent"),
     "volume": _listed("volume"),
     "memory_days": {"type": "integer", "minimum": 1, "maximum": MAX_MEMORY_DAYS},
+    "denial_hours": {"type": "integer", "minimum": 1, "maximum": MAX_DENIAL_HOURS},
 }
 
 
