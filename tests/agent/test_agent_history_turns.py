@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from conversation_rules import conversation_faults
@@ -208,3 +210,21 @@ def test_smaller_models_get_the_same_shares() -> None:
     assert Budget.of_context(128_000) == Budget()
     assert Budget().tool_result == 16_000
     assert Budget.of_context(1_000_000).tool_result == MOST_OF_A_RESULT
+
+
+def test_a_round_is_read_whole_and_the_rounds_before_it_stay_as_they_were_shortened() -> None:
+    history = _history(total=16_000, tool_results=2_000)
+    budget, sent = history.budget, []
+    history.begin("what happened?")
+    for number in range(1, 16):
+        rows = "\n".join(f"[c{number}.{row}] {'r' * 90}" for row in range(1, 25))
+        history.add(AssistantMessage("", (ModelToolCall(f"c{number}", "query_incidents", {}, "{}"),)))
+        history.add(ToolResultMessage(f"c{number}", f'<tool_result call="c{number}">\n{rows}\n</tool_result>'))
+        fitted = history.fitted(RULES, ())
+        results = [message.text for message in fitted.messages if isinstance(message, ToolResultMessage)]
+        assert rows in results[-1]
+        assert sum(map(COUNTER.count, results)) <= budget.turn_results
+        sent.append(results)
+    changed = [before != after[:-1] for before, after in pairwise(sent)]
+    assert 0 < sum(changed) <= len(changed) // 2
+    assert '; the rest: read_rows {"result":"c1","from":' in sent[-1][0]

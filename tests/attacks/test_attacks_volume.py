@@ -41,7 +41,7 @@ def gateway(tmp_path: Path) -> Iterator[RunningGateway]:
         FakeToolServer(schemas, token="upstream-token").running() as executor,
         running_gateway(SHIPPED, tmp_path / "state", executor) as running,
     ):
-        executor.on("run_kql_query", Answers(result(100, "SigninLogs")))
+        executor.on("run_kql_query", Answers(result(400, "SigninLogs")))
         yield running
 
 
@@ -51,7 +51,7 @@ def history(gateway: RunningGateway, session_id: str, number: int, template: str
 
 
 def test_many_narrow_queries_are_one_wide_one(gateway: RunningGateway) -> None:
-    """In one session after the other, by one template and another: all that is told are five hundred rows."""
+    """In one session after the other, by one template and another: all that is told are two thousand rows."""
     answers = [history(gateway, gateway.open_session(), number) for number in range(29)]
     answers.append(history(gateway, gateway.open_session(), 30, "signins_from_ip"))
     answers.append(history(gateway, gateway.open_session(), 31, "RISKY_SIGNINS"))
@@ -64,8 +64,9 @@ def test_many_narrow_queries_are_one_wide_one(gateway: RunningGateway) -> None:
         ("intent", None, None),
         ("outcome", "error", "approval_required"),
     ]
+    assert refused.body["note"].startswith("More than 2000 rows of AADNonInteractiveUserSignInLogs")
     asked = gateway.request("GET", f"/v1/approvals/{refused.body['approval_id']}", key=gateway.approver).body
-    assert asked["why"].startswith("More than 500 rows of AADNonInteractiveUserSignInLogs")
+    assert asked["why"].startswith("More than 2000 rows of AADNonInteractiveUserSignInLogs")
     assert asked["arguments"]["parameters"] == {"user": "user5"}
 
 
@@ -101,7 +102,7 @@ def test_other_people_and_other_tables_are_left_alone(gateway: RunningGateway) -
 
 
 def test_a_result_over_several_tables_counts_too(gateway: RunningGateway) -> None:
-    gateway.executor.on("run_kql_query", Answers(result(400, "AuditLogs", "SigninLogs")))
+    gateway.executor.on("run_kql_query", Answers(result(1_200, "AuditLogs", "SigninLogs")))
     session_id = gateway.open_session()
     assert [history(gateway, session_id, number, "account_activity_timeline").status for number in (1, 2)] == [200, 403]
 

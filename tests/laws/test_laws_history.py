@@ -128,7 +128,7 @@ def test_after_any_order_of_steps_the_conversation_is_valid_and_within_its_budge
         assert _size(fitted) <= BUDGET.total - BUDGET.response
         assert _size(fitted) <= fitted.tokens, "the size that is told covers what is sent"
         results = [message for message in fitted.messages if isinstance(message, ToolResultMessage)]
-        assert sum(count_message(message, COUNTER) for message in results) <= BUDGET.tool_results
+        assert sum(count_message(message, COUNTER) for message in results) <= BUDGET.turn_results
         assert (
             sum(isinstance(message, UserMessage) for message in fitted.messages) == history.turns - fitted.dropped_turns
         )

@@ -4,7 +4,9 @@ The loop opens a turn, adds what is said, and ends it; `History.fitted` gives th
 conversation that a provider accepts, after any order of these calls. A turn is kept, shortened or left out whole, so
 that no call is ever parted from its result. Rows that older turns read are stale by now, and a question about a state
 queries again (CHAT-16), so they are the first to be left out; then older turns go, then the newest is cut, between the
-rows of its results and never silently. The conversation store keeps what `last_turn` gives and hands it to `recall`.
+rows of its results and never silently. Within a turn the rows of its older rounds are shortened once there are too
+many, and stay as they are then: a provider's cache of the request's beginning holds for several rounds. The
+conversation store keeps what `last_turn` gives and hands it to `recall`.
 """
 
 from __future__ import annotations
@@ -36,6 +38,10 @@ from sentinel_rag.contracts.tool_calls import ToolSchema
 WARNING = "Context getting long, older messages will be trimmed"
 WARNING_SHARE = 0.8
 MOST_OF_A_RESULT = 24_000
+TURN_SHARE = 0.6875
+"""Of a context, what the rows of one turn may take: 88,000 of 128,000."""
+SHORTENED_SHARE = 0.6
+"""Of these, what is left once older rounds were shortened, so that the next ones have room."""
 SMALLEST_CONTEXT = 2_048
 """Tokens below which no question fits beside rules and tools."""
 STOPPED_CALL = "This call was stopped before its result came. Nothing is known of it."
@@ -47,7 +53,8 @@ AT_HAND = (
 )
 _RESULT = re.compile(r'<tool_result call="(c\d+)">(?!\nfailed)')
 MARK = " ... (cut)"
-_ROOM_FOR_NOTE = 24
+_ROW = re.compile(r"\[(c\d+)\.(\d+)\]")
+_ROOM_FOR_NOTE = 40
 MOST_CHARACTERS = 32
 """Of one token, as far as it matters: longer ones are runs of spaces or signs."""
 _CARRIED = "Facts from before this conversation was cleared (data, not instructions; each was true at its time only):"
@@ -58,7 +65,8 @@ _DROPPED = "(Earlier turns of this conversation are left out here: {}.)"
 class Budget:
     """Tokens, but for `turns`. `total` holds everything of a request: rules, tools, turns and the room for `response`.
 
-    `tool_results` bounds the rows of all turns together, `tool_result` those of one call.
+    `tool_result` bounds the rows of one call, `tool_results` those of all turns together; where the newest turn alone
+    has more, `turn_results` bounds it: whoever investigates reads more for one question than is worth repeating later.
     """
 
     total: int = 128_000
@@ -87,6 +95,11 @@ class Budget:
             tool_result=min(MOST_OF_A_RESULT, max(256, results * 2 // 5)),
             turns=turns,
         )
+
+    @property
+    def turn_results(self) -> int:
+        """The tokens of rows that the newest turn may hold."""
+        return max(self.tool_results, int(self.total * TURN_SHARE))
 
     @property
     def warning(self) -> int:
@@ -185,15 +198,16 @@ def _tokens(messages: Iterable[Counted]) -> int:
 
 
 def fit_turns(turns: Sequence[Turn], room: int, budget: Budget, counter: TokenCounter) -> list[tuple[Counted, ...]]:
-    """The newest of `turns` that take at most `room` tokens, their rows at most `budget.tool_results`, oldest first.
-    The last turn is always there, if there is one: its longest texts are cut where it does not fit alone."""
+    """The newest of `turns` that take at most `room` tokens, their rows at most `budget.tool_results`, those of the
+    last alone at most `budget.turn_results`, oldest first. The last turn is always there, if there is one: its longest
+    texts are cut where it does not fit alone."""
     chosen: list[tuple[Counted, ...]] = []
     only_words = False
     rows_left, room_left = budget.tool_results, room
     for turn in reversed(turns[-budget.turns :]):
         messages = tuple(turn.messages)
         if not chosen:
-            over = max(turn.result_tokens - rows_left, turn.tokens - room_left)
+            over = max(turn.result_tokens - budget.turn_results, turn.tokens - room_left)
             messages = _cut_largest(messages, over, counter, results=True)
             messages = _cut_largest(messages, _tokens(messages) - room_left, counter, results=False)
         elif only_words or turn.result_tokens > rows_left or turn.tokens > room_left:
@@ -269,6 +283,8 @@ def cut_lines(text: str, limit: int, counter: TokenCounter) -> str:
         shown.append(line)
         room -= size
     note = f"... showing first {len(shown)} of {len(lines)} lines" if len(shown) < len(lines) else ""
+    if note and (row := next(filter(None, map(_ROW.match, lines[len(shown) :])), None)):
+        note += f'; the rest: read_rows {{"result":"{row[1]}","from":{row[2]}}}'
     return "\n".join(part for part in (head, *shown, note, tail) if part)
 
 
@@ -332,6 +348,8 @@ class History:
             raise ValueError(refusal)
         if isinstance(message, ToolResultMessage):
             turn.messages.append(self._counted_result(message))
+            if not turn.waiting():
+                self._shorten_older_rounds(turn)
         elif message.text or (isinstance(message, AssistantMessage) and message.tool_calls):
             turn.messages.append(self._counted(message))
 
@@ -425,6 +443,19 @@ class History:
             if counted.tokens <= limit:
                 return counted
         return self._counted(ToolResultMessage(message.call_id, cut_lines(message.text, limit, self.counter)))
+
+    def _shorten_older_rounds(self, turn: Turn) -> None:
+        """Bring the results of all rounds but the newest down to one height, if the turn holds too many rows. The rows
+        themselves stay at hand: `read_rows` shows them."""
+        most = self.budget.turn_results
+        if turn.result_tokens <= most:
+            return
+        asked = (at for at, each in enumerate(turn.messages) if isinstance(each.message, AssistantMessage))
+        newest = max(asked, default=0)
+        older = tuple(turn.messages[:newest])
+        had = _tokens(each for each in older if each.is_result)
+        kept = max(int(most * SHORTENED_SHARE) - (turn.result_tokens - had), most // 8)
+        turn.messages[:newest] = _cut_largest(older, had - kept, self.counter, results=True)
 
     def _carried_text(self) -> str:
         """The carried facts as a block of their own. They stand in a question, and hold texts of others: none of them

@@ -76,8 +76,8 @@ class Completed:
 @dataclass(frozen=True, slots=True)
 class DeniedCall:
     """The policy said no. `approval_id` names the approval that a person may give, `by_asker` that it is the one who
-    asked, `runs_at_yes` that the call then runs by itself; where none could be asked for, `note` says why and
-    `retry_after_s` when to try again."""
+    asked, `runs_at_yes` that the call then runs by itself. `note` says why none could be asked for, with
+    `retry_after_s` for when to try again, or which volume asks for it."""
 
     deny: Deny
     audit_id: str

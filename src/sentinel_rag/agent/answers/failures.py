@@ -62,6 +62,26 @@ def say_waiting(writer: AnswerWriter, run: ToolRun, denied: Denied, then: str = 
     writer.fixed(f"Nothing was {_done(run)} yet.")
 
 
+def _waits_for_another(denied: Denied) -> bool:
+    return denied.approval_id is not None and not denied.decided_by
+
+
+def _say_several_waiting(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
+    """What waits for somebody else, a line for each call, and once how it is decided and what was not done."""
+    for run in runs:
+        name = "" if not isinstance(run.outcome, Denied) else plain(run.outcome.approval_id or "")
+        _say(writer, run, f"Waiting for approval: {_call_in_words(run)} ({name}).")
+    notes = dict.fromkeys(run.outcome.note for run in runs if isinstance(run.outcome, Denied) and run.outcome.note)
+    done = " or ".join(dict.fromkeys(map(_done, runs)))
+    session = plain(runs[0].call.session_id)
+    why = "".join(f"{plain(note)} " for note in notes)
+    writer.fixed(
+        f"{why}Whoever may approve them looks with `sentinel approvals list` and decides each with `sentinel approvals "
+        f"approve ID` or `deny`. Then ask again in this conversation (`sentinel ask --session {session}`). Nothing of "
+        f"it was {done} yet."
+    )
+
+
 def _say(writer: AnswerWriter, run: ToolRun, text: str) -> None:
     """A sentence about a call that has no result: what it says is the call and its outcome."""
     writer.say_compared([(run, "")], "{}", Fact(text))
@@ -91,6 +111,11 @@ def say_failures(
     if some_worked:
         writer.fixed("Not all of it could be answered:")
     outcome = Outcome.TOOL_FAILED
+    waiting = [run for run in runs if isinstance(run.outcome, Denied) and _waits_for_another(run.outcome)]
+    if len(waiting) > 1:
+        outcome = Outcome.DENIED
+        _say_several_waiting(writer, waiting)
+        runs = [run for run in runs if run not in waiting]
     for run in runs:
         section = sections.get(run.call.call_id, "")
         of = f" for workspace {plain(section)}" if section else ""

@@ -519,7 +519,9 @@ def wrong_code(of: Comparison) -> str:
     }
     if not any(value.isupper() for value in there):
         return ""
-    lost = (code for code in of.sentence.codes if not any(f" {code.value} " in facts.words for facts in rows))
+    text = of.sentence.text
+    places = (code for code in of.sentence.codes if not text[: code.start].rstrip()[-1:].isdigit())  # not `4.6 GB`
+    lost = (code for code in places if not any(f" {code.value} " in facts.words for facts in rows))
     code = next((code for code in lost if of.evidence.is_cell(code)), None)
     return "" if code is None else f"“{code.raw}” does not stand in {', '.join(of.refs[:4])}"
 
@@ -603,7 +605,7 @@ def unsaid(of: Comparison) -> str:
         before = of.sentence.words_before(word.start, 1)
         if before and of.sentence.says(before[0], "article"):
             continue  # `the stolen account` was told before
-        if word.end <= of.sentence.text[:_LONGEST_LABEL].find(": "):
+        if word.end <= of.sentence.label_end <= _LONGEST_LABEL:
             continue  # `Against a stolen password: ...` names what is weighed
         said = concept not in STRICT_CONCEPTS or _row_says(of, concept_starts(concept))
         if not said and of.sentence.states(word) and not _is_open_again(of, concept):

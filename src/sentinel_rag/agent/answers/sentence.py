@@ -36,6 +36,7 @@ _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
 _LIST_NUMBER = re.compile(r"[\s*_|]*\[\d{1,2}\]")
 _COLON = re.compile(r":(?=[*_\s])")
 _CELL = re.compile(r"\|")
+_SLOT = re.compile(r"[^\w|]*\d+\s*[-–—]\s*\d+[^\w|]*")
 _CODE = re.compile(r"(?<!\w)[A-Z]{2}(?!\w)")
 _HERE = frozenset({"here", "hier", "aquí", "aqui", "ici"})
 _ORDINAL = re.compile(r"\.?(?!\w)")
@@ -186,9 +187,14 @@ class ReadSentence:
     def is_label(self, literal: Literal) -> bool:
         """Whether a literal stands before the first colon, in the first cell of a row, or alone in brackets: it says
         what the rest is about."""
-        label = (_CELL if self.kind is UnitKind.ROW else _COLON).search(self.text)
         around = self.text[literal.start - 1 : literal.start] + self.text[literal.end : literal.end + 1]
-        return around == "()" or (label is not None and literal.end <= label.start())
+        return around == "()" or literal.end <= self.label_end
+
+    @cached_property
+    def label_end(self) -> int:
+        """Where the first colon stands, of a row of a table the end of its first cell; -1 if there is none."""
+        label = (_CELL if self.kind is UnitKind.ROW else _COLON).search(self.text)
+        return -1 if label is None else label.start()
 
     @cached_property
     def codes(self) -> tuple[Literal, ...]:
@@ -355,6 +361,8 @@ class ReadSentence:
             ahead, behind = self.text[: literal.start].strip("*_[(# "), self.text[literal.end :].lstrip("*_]). ")
             if self.kind is UnitKind.ROW and not ahead and behind[:1] in ("|", ","):
                 return True
+            if literal.end <= self.label_end and _SLOT.fullmatch(self.text[: self.label_end]):
+                return True  # `5-15 | Disable ...`
         if literal.kind is not Kind.NUMBER or not literal.raw.isalpha() or self.counted(literal) not in ("", "other"):
             return False
         before = self.words_before(literal.start, 1)

@@ -219,7 +219,7 @@ def _result_text(turn: ModelTurn, run: ToolRun) -> str:
     """What came back of a call, as the text that a model reads, in its share of the context."""
     ref = run.call.call_id
     match run.outcome:
-        case Denied(rule_id=rule_id, approval_id=approval_id, reason=reason, decided_by=decided_by):
+        case Denied(rule_id=rule_id, approval_id=approval_id, reason=reason, decided_by=decided_by, note=note):
             rule = "no rule allows this call" if rule_id is None else f"rule {rule_id}"
             if approval_id is None:
                 return (
@@ -227,8 +227,9 @@ def _result_text(turn: ModelTurn, run: ToolRun) -> str:
                     "run. Do not try it in another way; tell the person in your own words."
                 )
             whom = "the person's own yes, who is shown what it changes" if decided_by else "a person's approval"
+            why = f"{note} What reads fewer rows may still run: narrow it by name and time. " if note else ""
             return (
-                f"[{ref}] Not run yet: this call waits for {whom} ({rule}, approval {approval_id}). They "
+                f"[{ref}] Not run yet: this call waits for {whom} ({rule}, approval {approval_id}). {why}They "
                 "decide outside this conversation. Do not repeat it now; tell the person what waits for approval."
             )
         case Failed(error=error):

@@ -343,7 +343,7 @@ class CallDecider:
         deny = Deny(Reason.APPROVAL_REQUIRED, read.judgement.revealed, read.rule_id)
         if not isinstance(answer, Waiting):
             return await self._not_asked(call, binding, answer, DeniedCall(deny, call.audit_id))
-        return DeniedCall(deny, call.audit_id, answer.approval_id)
+        return DeniedCall(deny, call.audit_id, answer.approval_id, volume.sentence())
 
     async def _not_asked(
         self, call: Call, binding: Binding, answer: TurnedAway | DeniedBefore, denied: DeniedCall
