@@ -45,6 +45,7 @@ _DEFAULTS: dict[str, Mapping[str, Any]] = {
 _ELSEWHERE = {tool.name: DocumentResult({}) for tool in SHIPPED_TOOLS if tool not in SENTINEL_TOOLS}
 _SHIPPED_TEMPLATES = tuple(template.to_row() for template in load_templates().values())
 _SAYS_WHY = (Outcome.CLARIFICATION, Outcome.OUT_OF_SCOPE)
+_OUTCOMES = frozenset({None, "clarification", "said_why", "out_of_scope", "guard", "help", "sample_data", "small_talk"})
 _FIXED = {"guard": "I can only read", "help": "I read Microsoft Sentinel", "sample_data": "context poisoning"}
 
 
@@ -135,6 +136,8 @@ def judge(item: dict[str, Any], answer: Answer, calls: list[ToolCall], now: date
     sentence is."""
     expected = expected_calls(item, now)
     wants = item.get("outcome")
+    if wants not in _OUTCOMES or not (wants or expected):
+        raise ValueError(f"{item.get('q')!r} says nothing that can be judged: outcome {wants!r}, no call")
     if item.get("ask_ok") and answer.outcome is Outcome.CLARIFICATION:
         return True, True
     if wants == "said_why":
