@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 # Invented, in names reserved for documentation (RFC 2606, RFC 5737). The names are those that break tools: apostrophes,
 # dots, letters outside ASCII.
@@ -43,6 +47,22 @@ class Employee:
     @property
     def object_id(self) -> str:
         return str(uuid.uuid5(uuid.NAMESPACE_DNS, self.upn))
+
+    @property
+    def windows_account(self) -> str:
+        return rf"{NETBIOS}\{self.account}"
+
+    @property
+    def host_name(self) -> str:
+        return host_name(self.host)
+
+    @property
+    def host_address(self) -> str:
+        return host_address(self.host)
+
+    @property
+    def device_id(self) -> str:
+        return device_id(self.host)
 
     @property
     def sid(self) -> str:
@@ -88,6 +108,28 @@ def device_id(host: str) -> str:
     """Defender's id of a machine: forty hex digits."""
     return uuid.uuid5(uuid.NAMESPACE_DNS, host_name(host)).hex + uuid.uuid5(uuid.NAMESPACE_URL, host).hex[:8]
 
+
+@cache
+def data(name: str) -> Mapping[str, Any]:
+    """What a data file of this folder holds."""
+    import yaml  # only who makes a sample reads one
+
+    told: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
+    return told
+
+
+HOST_NAMES = tuple(map(host_name, HOSTS))
+HOST_ADDRESSES = tuple(map(host_address, HOSTS))
+CLIENT_ADDRESSES = OFFICE_ADDRESSES + HOME_ADDRESSES
+OUTSIDE_ADDRESSES = tuple(f"198.51.100.{number}" for number in range(100, 120))
+COMMAND_LINES = (
+    r'"C:\Program Files\Microsoft Office\root\Office16\EXCEL.EXE" /dde',
+    r"C:\Windows\System32\svchost.exe -k netsvcs -p",
+    r'"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe" --no-startup-window',
+    r"powershell.exe -ep bypass -File C:\it\inventory.ps1",
+    r"C:\Windows\System32\cmd.exe /c dir C:\Users\O'Brien\Desktop",
+    r"git.exe fetch --all",
+)
 
 LENGTH = timedelta(hours=52)
 PHISHING_URL = "https://sharepoint-docs.example.net/woodgrove/invoice-4471"

@@ -54,18 +54,18 @@ def _spray(entities: EntityList, person: Employee, rng: random.Random) -> None:
 
 
 def _malware(entities: EntityList, person: Employee, rng: random.Random) -> None:
-    host = entities.host(person.host)
+    entities.host(person.host)
     entities.account(person)
     digest = f"{rng.getrandbits(256):064x}"
-    entities.file(rf"C:\Users\{person.account}\Downloads", rng.choice(("setup.exe", "Angebot März.docm")), digest, host)
+    entities.file(rf"C:\Users\{person.account}\Downloads", rng.choice(("setup.exe", "Angebot März.docm")), digest)
     entities.host(person.host)
 
 
 def _script(entities: EntityList, person: Employee, rng: random.Random) -> None:
-    host = entities.host(person.host)
+    entities.host(person.host)
     digest = f"{rng.getrandbits(256):064x}"
-    image = entities.file(r"C:\Windows\System32\WindowsPowerShell\v1.0", "powershell.exe", digest, host)
-    entities.process(r"powershell.exe -ep bypass -File C:\it\inventory.ps1", str(rng.randint(900, 9000)), image, host)
+    entities.file(r"C:\Windows\System32\WindowsPowerShell\v1.0", "powershell.exe", digest)
+    entities.process(r"powershell.exe -ep bypass -File C:\it\inventory.ps1", str(rng.randint(900, 9000)))
     entities.account(person)
     entities.host(person.host)
 

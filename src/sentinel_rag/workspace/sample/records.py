@@ -24,12 +24,14 @@ from sentinel_rag.workspace.sample.company import (
 
 # A host that a process runs on stands in full at its first mention and as a reference later, at any depth.
 class EntityList:
-    """Builds the array of one alert. Each method returns the number that later entities refer to."""
+    """Builds the array of one alert."""
 
     def __init__(self) -> None:
         self._entities: list[dict[str, Any]] = []
         self._next = 2
         self._hosts: dict[str, int] = {}
+        self._host = self._image = 0
+        """The machine and the file that were named last: where a file stands, and what a process runs."""
 
     def _add(self, entity: dict[str, Any]) -> int:
         number = self._next
@@ -37,12 +39,13 @@ class EntityList:
         self._entities.append({"$id": str(number), **entity})
         return number
 
-    def host(self, host: str) -> int:
+    def host(self, host: str) -> None:
         known = self._hosts.get(host)
         if known is not None:
             self._entities.append({"$ref": str(known)})
-            return known
-        self._hosts[host] = self._add(
+            self._host = known
+            return
+        self._host = self._hosts[host] = self._add(
             {
                 "DnsDomain": DOMAIN,
                 "HostName": host,
@@ -53,10 +56,9 @@ class EntityList:
                 "Type": "host",
             }
         )
-        return self._hosts[host]
 
-    def account(self, person: Employee) -> int:
-        return self._add(
+    def account(self, person: Employee) -> None:
+        self._add(
             {
                 "Name": person.account,
                 "UPNSuffix": DOMAIN,
@@ -69,44 +71,42 @@ class EntityList:
             }
         )
 
-    def ip(self, address: str, country: str = "") -> int:
+    def ip(self, address: str, country: str = "") -> None:
         location = {"Location": {"CountryCode": country}} if country else {}
-        return self._add({"Address": address, **location, "Type": "ip"})
+        self._add({"Address": address, **location, "Type": "ip"})
 
-    def url(self, url: str) -> int:
-        return self._add({"Url": url, "Type": "url"})
+    def url(self, url: str) -> None:
+        self._add({"Url": url, "Type": "url"})
 
-    def file(self, directory: str, name: str, sha256: str, host: int | None = None) -> int:
-        where = {"Host": {"$ref": str(host)}} if host is not None else {}
+    def file(self, directory: str, name: str, sha256: str) -> None:
         hash_number = self._next + 1
-        number = self._add(
+        self._image = self._add(
             {
                 "Directory": directory,
                 "Name": name,
                 "FileHashes": [
                     {"$id": str(hash_number), "Algorithm": "SHA256", "Value": sha256, "Type": "filehash"},
                 ],
-                **where,
+                "Host": {"$ref": str(self._host)},
                 "Type": "file",
             }
         )
         self._next = hash_number + 1
         self._entities.append({"$ref": str(hash_number)})
-        return number
 
-    def process(self, command_line: str, process_id: str, image: int, host: int) -> int:
-        return self._add(
+    def process(self, command_line: str, process_id: str) -> None:
+        self._add(
             {
                 "ProcessId": process_id,
                 "CommandLine": command_line,
-                "ImageFile": {"$ref": str(image)},
-                "Host": {"$ref": str(host)},
+                "ImageFile": {"$ref": str(self._image)},
+                "Host": {"$ref": str(self._host)},
                 "Type": "process",
             }
         )
 
-    def mailbox(self, person: Employee) -> int:
-        return self._add(
+    def mailbox(self, person: Employee) -> None:
+        self._add(
             {
                 "MailboxPrimaryAddress": person.upn,
                 "DisplayName": person.display_name,
@@ -116,8 +116,8 @@ class EntityList:
             }
         )
 
-    def mail(self, *, sender: str, recipient: str, subject: str, network_message_id: str) -> int:
-        return self._add(
+    def mail(self, sender: str, recipient: str, subject: str, network_message_id: str) -> None:
+        self._add(
             {
                 "Recipient": recipient,
                 "P1Sender": sender,
@@ -128,8 +128,8 @@ class EntityList:
             }
         )
 
-    def cloud_application(self, name: str, app_id: int) -> int:
-        return self._add({"AppId": app_id, "Name": name, "InstanceName": name, "Type": "cloud-application"})
+    def cloud_application(self, name: str, app_id: int) -> None:
+        self._add({"AppId": app_id, "Name": name, "InstanceName": name, "Type": "cloud-application"})
 
     def json(self) -> str:
         return json.dumps(self._entities, ensure_ascii=False)
