@@ -11,8 +11,9 @@ from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Line, phrase
 from sentinel_rag.agent.times import show_duration
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Mark, SentenceState
-from sentinel_rag.contracts.query_results import CodedNote, NoteCode
+from sentinel_rag.contracts.query_results import Note
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
+from sentinel_rag.language.notes import note
 from sentinel_rag_testing.scripted_gateway import rows_result
 
 ROWS = [
@@ -128,13 +129,14 @@ def test_durations_in_words(seconds: float, words: str) -> None:
 @pytest.mark.parametrize(("about", "told"), [((), True), (("closed",), True), (("owner",), False)])
 def test_a_note_is_shown_by_its_code_whatever_it_says(about: tuple[str, ...], told: bool) -> None:
     notes = (
-        CodedNote(NoteCode.PLACED_BY, "Counted by this and that."),
-        CodedNote(NoteCode.CLOSED_AND_OPEN_AGAIN, "It was closed once: its time is from then."),
+        Note("Counted by this and that.", "placed_by"),
+        note("closed_and_open_again", numbers=[7]),
         "Incidents are placed by nobody.",
     )
     writer = AnswerWriter(UTC)
     say_partial(writer, ToolRun(CALL, Succeeded(CALL, rows_result(ROWS, notes=notes))), about)
     assert [(table.folded, table.rows) for table in writer.tables] == [(True, (("Counted by this and that.",),))]
-    assert ("Note: It was closed once." in writer.text) is told
-    assert "its time is from then" not in writer.text
+    short = "Note: Incident 7 carries a closing time but the newest version is not closed."
+    assert (short in writer.text) is told
+    assert "closed once and open again" not in writer.text
     assert "Note: Incidents are placed by nobody." in writer.text

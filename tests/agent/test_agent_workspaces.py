@@ -14,7 +14,8 @@ from sentinel_rag.contracts.conversations import Preferences
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.contracts.query_results import CodedNote, NoteCode, QueryErrorCode, QueryResult
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
+from sentinel_rag.language.notes import in_workspace, note
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure, rows_result
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-3")]
@@ -231,7 +232,7 @@ async def test_what_goes_to_the_default_one_alone_says_so(ask: Ask, gateway: Scr
 
 
 async def test_a_note_of_one_workspace_among_several_keeps_what_it_says(ask: Ask, gateway: ScriptedGateway) -> None:
-    said = "Incident 55 carries a closing time but is not closed: reopened incidents keep it"
+    told = note("closed_and_open_again", numbers=[55])
     gateway.answers["query_incidents"] = rows_result(
         [_found("prod", 55, PROD_55)],
         summary={
@@ -239,11 +240,11 @@ async def test_a_note_of_one_workspace_among_several_keeps_what_it_says(ask: Ask
             "by_status": {"New": 1},
             "by_workspace": {"prod": {"rows_total": 1, "error": None}},
         },
-        notes=tuple(CodedNote(NoteCode.CLOSED_AND_OPEN_AGAIN, text) for text in (f"prod: {said}.", f"{said}.")),
+        notes=(in_workspace(told, "prod"), told),
     )
     answer = await ask("how many high incidents across all workspaces")
     notes = [line for line in answer.text.splitlines() if line.startswith("Note:")]
-    short = "Incident 55 carries a closing time but is not closed."
+    short = "Incident 55 carries a closing time but the newest version is not closed."
     assert notes == [f"Note: prod: {short}", f"Note: {short}"]
 
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table, ToolTrace
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.query_results import (
-    CodedNote,
     Column,
     Coverage,
-    NoteCode,
+    Note,
     QueryError,
     QueryErrorCode,
     QueryResult,
@@ -60,7 +59,7 @@ results = st.builds(
     rows=st.lists(objects, max_size=3).map(tuple),
     coverage=coverages,
     summary=objects,
-    notes=st.lists(words | st.builds(CodedNote, st.sampled_from(NoteCode), words), max_size=2).map(tuple),
+    notes=st.lists(words | st.builds(Note, words, words, objects), max_size=2).map(tuple),
 )
 errors = st.builds(
     QueryError,
@@ -102,14 +101,16 @@ def test_a_result_survives_the_wire(result: QueryResult) -> None:
     arrived = QueryResult.from_dict(over_the_wire(result.to_dict()))  # type: ignore[arg-type]
     assert arrived == result
     assert [note_code(note) for note in arrived.notes] == [note_code(note) for note in result.notes]
+    told = [note.values for note in result.notes if isinstance(note, Note) and note.code]
+    assert [note.values for note in arrived.notes if isinstance(note, Note)] == told
 
 
 @given(results)
 def test_notes_are_read_whatever_codes_come_with_them(result: QueryResult) -> None:
-    told = {**result.to_dict(), "note_codes": ["of_a_newer_server", "placed_by", "placed_by"]}
+    told = {**result.to_dict(), "note_codes": ["of_a_newer_server", 7, "placed_by"], "note_values": ["none"]}
     arrived = QueryResult.from_dict(told)
     assert arrived.notes == result.notes
-    assert [note_code(note) for note in arrived.notes] == ["", "placed_by"][: len(result.notes)]
+    assert [note_code(note) for note in arrived.notes] == ["of_a_newer_server", ""][: len(result.notes)]
 
 
 @pytest.mark.requirement("TOOL-3")

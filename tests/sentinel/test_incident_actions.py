@@ -105,7 +105,7 @@ async def test_an_incident_that_is_so_already_is_not_written(served: Estate) -> 
     )
     assert result.rows[0]["changes"] == []
     assert "nothing was written" in result.notes[0]
-    assert note_code(result.notes[0]) == ""
+    assert note_code(result.notes[0]) == "nothing_to_change"
     assert served.versions() == versions
 
 

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from sentinel_rag.app.azure import connected_service
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.query_results import NoteCode, QueryError, QueryErrorCode, QueryResult, note_code
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult, note_code
 from sentinel_rag.contracts.tool_schemas import (
     ALL_WORKSPACES_TOOLS,
     OPT_IN_TOOLS,
@@ -162,7 +162,7 @@ async def test_a_note_of_one_workspace_among_all_keeps_its_code(prod: Any, servi
     result = await ask(
         {"prod": prod.url, "apac": serving(SecurityIncident=[reopened]).url}, "query_incidents", workspace="all"
     )
-    told = [note for note in result.notes if note_code(note) == NoteCode.CLOSED_AND_OPEN_AGAIN]
+    told = [note for note in result.notes if note_code(note) == "closed_and_open_again"]
     assert len(told) == 1
     assert told[0].startswith("apac: Incident 7 carries a closing time")
 

@@ -3,7 +3,8 @@
 The result is a plain object and not a QueryResult: hits are parts of documents, with no table, window or columns.
 
 search_knowledge_base  query (as asked; null if only like_incident was), like_incident (only if asked), total (hits
-                       returned), hits [best first], remarks [sentences on what could not be done or was left out],
+                       returned), hits [best first], remarks [sentences on what could not be done or was left out;
+                       remark_codes and remark_values say the same to programs],
                        freshness {incidents, playbooks (how many documents the caller may find), incidents_as_of (when
                        past incidents were last brought up to date, ISO 8601 UTC; null if never)}.
 A hit                  citation (what an answer names as its source: `incident-42`, or `phishing.md > Containment >

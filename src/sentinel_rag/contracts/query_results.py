@@ -6,7 +6,7 @@ ISO 8601 in UTC with a trailing `Z`; a window is half open, `[start, end)`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -98,36 +98,25 @@ class Column:
     type: str
 
 
-class NoteCode(StrEnum):
-    """What a note is about, where a program treats it otherwise than the other notes."""
+class Note(str):
+    """A sentence for the reader with the code and the values that programs know it by: they never read the sentence.
 
-    PLACED_BY = "placed_by"
-    ALERT_STATE_DIFFERS = "alert_state_differs"
-    CLOSED_AND_OPEN_AGAIN = "closed_and_open_again"
-    ROW_PARTS_LEFT_OUT = "row_parts_left_out"
-    ALERTS_WITHOUT_ROW = "alerts_without_row"
-    CHANGE_MADE = "change_made"
+    `language.notes` makes them.
+    """
 
+    __slots__ = ("code", "values")
+    code: str
+    values: Mapping[str, JsonValue]
 
-_NOTE_CODES = frozenset(NoteCode)
-"""A newer tool server may know more; its sentence is read all the same."""
-
-
-class CodedNote(str):
-    """A sentence for the reader with the code that programs know it by: they never read the sentence."""
-
-    __slots__ = ("code",)
-    code: NoteCode
-
-    def __new__(cls, code: NoteCode, text: str) -> CodedNote:
+    def __new__(cls, text: str, code: str = "", values: Mapping[str, JsonValue] | None = None) -> Note:
         made = super().__new__(cls, text)
-        made.code = code
+        made.code, made.values = code, values or {}
         return made
 
 
 def note_code(note: str) -> str:
     """The code of a note; empty for one that is only read."""
-    return note.code if isinstance(note, CodedNote) else ""
+    return note.code if isinstance(note, Note) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +124,8 @@ class QueryResult:
     """Rows and what was computed over *all* matching rows, returned or not (`summary`).
 
     `notes` are sentences for the reader that code wrote (a Defender id was taken for a Sentinel number, and so on); the
-    wire tells the codes beside them in `note_codes`, where there are any. The shape of `rows` and `summary` for each
-    tool is documented in `contracts.tool_schemas`.
+    wire tells their codes and values beside them in `note_codes` and `note_values`. The shape of `rows` and `summary`
+    for each tool is documented in `contracts.tool_schemas`.
     """
 
     columns: tuple[Column, ...]
@@ -151,8 +140,7 @@ class QueryResult:
             "columns": [{"name": column.name, "type": column.type} for column in self.columns],
             "rows": [dict(row) for row in self.rows],
             "summary": dict(self.summary),
-            "notes": [str(note) for note in self.notes],
-            **({"note_codes": list(codes)} if any(codes := [note_code(note) for note in self.notes]) else {}),
+            **notes_form("notes", self.notes),
             "coverage": self.coverage.to_dict(),
         }
 
@@ -163,11 +151,28 @@ class QueryResult:
             rows=tuple(data["rows"]),
             coverage=Coverage.from_dict(data["coverage"]),
             summary=data["summary"],
-            notes=tuple(
-                CodedNote(NoteCode(code), text) if code in _NOTE_CODES else text
-                for text, code in zip_longest(data["notes"], data.get("note_codes", ())[: len(data["notes"])])
-            ),
+            notes=_notes_in(data),
         )
+
+
+def _notes_in(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The notes with the codes and values beside them; a newer tool server may know more codes."""
+    texts = data["notes"]
+    codes, values = (data.get(name, ())[: len(texts)] for name in ("note_codes", "note_values"))
+    return tuple(
+        Note(text, code, told if isinstance(told, Mapping) else None) if code and isinstance(code, str) else text
+        for text, code, told in zip_longest(texts, codes, values)
+    )
+
+
+def notes_form(name: str, notes: Sequence[str]) -> dict[str, JsonValue]:
+    """Notes as a field of that name, with their codes and values beside it where any has one."""
+    told: dict[str, JsonValue] = {name: [str(note) for note in notes]}
+    if any(map(note_code, notes)):
+        one = name.removesuffix("s")
+        told[f"{one}_codes"] = [note_code(note) for note in notes]
+        told[f"{one}_values"] = [dict(note.values) if isinstance(note, Note) else {} for note in notes]
+    return told
 
 
 class QueryErrorCode(StrEnum):

@@ -24,15 +24,13 @@ from sentinel_rag.knowledge.embedding import Embedder
 from sentinel_rag.knowledge.question_words import meanings_of, named_share, query_words
 from sentinel_rag.knowledge.stores.port import KnowledgeStore, StoredChunk, StoreHit, Vector, Wanted
 from sentinel_rag.language.attack import known_tactics, known_techniques
+from sentinel_rag.language.notes import Note, note
 
 DEPTHS = (100, 300, 1_000)
 """Places of each ranking that are fused; the next depth is used where the one before is full and leaves too few hits,
 since one noisy rule can take the first hundred places."""
 DEPTH = DEPTHS[0]
 MOST_HITS = 50
-NO_WORD = "The question holds no word or number to look for."
-NO_MODEL = "Searched by words only: no embedding model is in use."
-"""The remark of a search without a model; whoever knows why there is none can say more in its place."""
 LONGEST_QUERY = 8_000
 _TECHNIQUE = re.compile(r"\bT\d{4}(?:\.\d{3})?\b", re.IGNORECASE)
 
@@ -81,10 +79,10 @@ def citation_of(chunk: StoredChunk) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """Hits, best first, with sentences on what the search could not do."""
+    """Hits, best first, with notes on what the search could not do."""
 
     hits: tuple[SearchHit, ...]
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Note, ...] = ()
 
     @property
     def label(self) -> Label:
@@ -122,7 +120,7 @@ class KnowledgeSearch:
         """
         query = encodable(query[:LONGEST_QUERY])
         if not query_words(query):  # signs alone are near to something, and mean nothing
-            return SearchAnswer((), (NO_WORD,))
+            return SearchAnswer((), (note("no_word"),))
         limit = min(limit, MOST_HITS)
         spelled = spelled_out(query)
         vector, remarks = self._vector(spelled)
@@ -167,20 +165,23 @@ class KnowledgeSearch:
                 hits.append(SearchHit(chunk, score, why))
         return hits
 
-    def _vector(self, query: str) -> tuple[Vector | None, list[str]]:
+    def _vector(self, query: str) -> tuple[Vector | None, tuple[Note, ...]]:
         if self._embedder is None:
-            return None, [NO_MODEL]
-        if not query.strip():
-            return None, []
+            return None, (by_words_alone(why="no embedding model is in use."),)
         try:
-            return self._embedder.embed_query(query), []
+            return self._embedder.embed_query(query), ()
         except SentinelError as error:
-            return None, [f"Searched by words only: {error}"]
+            return None, (by_words_alone(why=str(error)),)
 
     def _near(self, vector: Vector | None, wanted: Wanted, depth: int) -> Sequence[StoreHit]:
         if self._embedder is None or vector is None:
             return ()
         return self._store.by_vector(self._embedder.space, vector, wanted, depth)
+
+
+def by_words_alone(*, why: str = "", because: str = "") -> Note:
+    """What is said of a search without vectors; whoever knows more says `because` of what, with what helps."""
+    return note("searched_by_words", why=why, because=because)
 
 
 def spelled_out(query: str) -> str:
@@ -258,15 +259,11 @@ def _aged(
     return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 
-def _recurring(hits: Sequence[SearchHit], *, at_least: bool) -> Iterator[str]:
+def _recurring(hits: Sequence[SearchHit], *, at_least: bool) -> Iterator[Note]:
     """`at_least`: the rankings went on where they were left, so there may be more."""
     for hit in hits:
         if hit.alike:
-            count = f"{'at least ' if at_least else ''}{len(hit.alike):,}"
-            yield (
-                f"{hit.citation}: {count} more like it were found (same title and entities, closed the same way), such "
-                f"as {', '.join(hit.alike[:3])}."
-            )
+            yield note("more_alike", citation=hit.citation, least=at_least, count=len(hit.alike), alike=hit.alike[:3])
 
 
 def _similarity(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_entities import distinct_entities, full_entities
 from sentinel_rag.sentinel.alerts import Alert, alert_conditions, custom_details, extended_properties
@@ -35,7 +36,7 @@ from sentinel_rag.sentinel.stored_query import (
     stored_query,
 )
 from sentinel_rag.sentinel.template_queries import json_rows
-from sentinel_rag.sentinel.workspace_tables import EMPTY, empty_columns
+from sentinel_rag.sentinel.workspace_tables import EMPTY
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
 
 if TYPE_CHECKING:
@@ -98,25 +99,17 @@ def evidence_of(alert: Alert, incident_number: int | None) -> dict[str, JsonValu
     }
 
 
-def without_query(alert: Alert) -> str:
+def without_query(alert: Alert) -> Note:
     """For the reader of an alert that no analytic rule of this workspace raised, or whose row lost its properties."""
     product = str(alert.record["ProductName"] or "its product")
     properties = extended_properties(alert.record["ExtendedProperties"])
     if properties is None and str(alert.record["ExtendedProperties"] or "").strip():
-        return (
-            "The alert's ExtendedProperties do not parse as JSON, so its query cannot be read; its entities and its "
-            "page in the portal are the evidence there is."
-        )
+        return note("properties_unreadable")
     _, where, template = next((each for each in _WHERE if each[0] in product.casefold()), ("", "", None))
-    rows = f" Its rows, where they are collected, lie in {where}, around its start and end." if where else ""
+    call = _next_call(alert, template)
     if "sentinel" in product.casefold():  # scheduled rules store their query, those of Fusion and of Microsoft do not
-        why = "No query of its rule is stored with this alert"
-    else:
-        why = f"{product} stores no query with its alerts"
-    return (
-        f"{why}, so there are no events to run again: the evidence is in the entities, the ids and the page in the "
-        f"portal.{rows}{_next_call(alert, template)}"
-    )
+        return note("no_query_of_rule", where=where, call=call)
+    return note("no_query_of_product", product=product, where=where, call=call)
 
 
 def _next_call(alert: Alert, template: tuple[str, str, str] | None) -> str:
@@ -135,7 +128,7 @@ def _next_call(alert: Alert, template: tuple[str, str, str] | None) -> str:
         if not kind:
             return ""
         call = ("search_logs", {"text": named[kind], **window})
-    return f" Next: {call[0]} with {json.dumps(call[1], ensure_ascii=False)}."
+    return f"{call[0]} with {json.dumps(call[1], ensure_ascii=False)}"
 
 
 # The packed text is JSON, compressed and in base64, inside a `datatable`. It is read here and nothing is run for it, so
@@ -204,12 +197,6 @@ def _kind(value: Any) -> str:
 
 LONGEST_SHOWN_QUERY = 4000
 MOST_PROBLEMS = 5
-_CARRIED = "The alert carries its events itself, packed in its query: they were read there, and nothing was run."
-_WHOLE_RULE = (
-    "The alert's own query may not run here, so the whole query of its rule was run: some of these rows may belong to "
-    "other alerts of the same run."
-)
-_FALLBACK = "Microsoft's parser is not installed, so a stricter one checked the query."
 
 
 class AlertEvents:
@@ -237,7 +224,7 @@ class AlertEvents:
             return told.nothing({}, _no_alert(arguments["alert_id"]), answer=found)
         alert = alerts[0]
         if len(alerts) > 1:
-            told.notes.append(f"{len(alerts)} alerts have this id; the one recorded last was taken.")
+            told.notes.append(note("several_alerts_of_one_id", count=len(alerts)))
         links = await incident_links(view, (alert.alert_id,))
         evidence = evidence_of(alert, links.number_of(alert.alert_id))
         stored = stored_query(alert.record)
@@ -261,16 +248,16 @@ class _Telling:
         self._view = view
         self._limit = limit
         self._stopwatch = Stopwatch()
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
 
-    def nothing(self, summary: Mapping[str, JsonValue], sentence: str, *, answer: LogsTable) -> QueryResult:
+    def nothing(self, summary: Mapping[str, JsonValue], sentence: Note, *, answer: LogsTable) -> QueryResult:
         self.notes.append(sentence)
         return self._result(summary, answer=answer, tables=(newest_alerts.ALERT_TABLE,), window=TimeWindow())
 
     def not_run(
         self, evidence: dict[str, JsonValue], stored: AlertQuery, refused: QueryNotRun, *, answer: LogsTable
     ) -> QueryResult:
-        self.notes.append(refused.sentence)
+        self.notes.append(refused.told)
         problems: list[JsonValue] = [problem.to_dict() for problem in refused.problems[:MOST_PROBLEMS]]
         summary = {**evidence, "ran": False, "why_not": refused.why, "problems": problems}
         return self._result(summary, answer=answer, tables=refused.tables, window=stored.window)
@@ -278,7 +265,7 @@ class _Telling:
     def carried(
         self, evidence: dict[str, JsonValue], stored: AlertQuery, events: list[dict[str, JsonValue]]
     ) -> QueryResult:
-        self.notes.append(_CARRIED)
+        self.notes.append(note("events_carried"))
         columns = columns_of(events)
         rows = tuple(tuple(event.get(column.name) for column in columns) for event in events)
         table = LogsTable(columns, rows, stored.text)
@@ -288,9 +275,9 @@ class _Telling:
 
     def ran(self, evidence: dict[str, JsonValue], stored: AlertQuery, ran: QueryRan) -> QueryResult:
         if ran.whole_rule:
-            self.notes.append(_WHOLE_RULE)
+            self.notes.append(note("whole_rule_ran"))
         if ran.parser == "fallback":
-            self.notes.append(_FALLBACK)
+            self.notes.append(note("stored_query_checked_by_fallback"))
         first = ran.tables[0] if ran.tables else ""
         self.notes += count_notes(stored, ran.total, ran.late, first, ran.statistics)
         summary: dict[str, JsonValue] = {
@@ -321,7 +308,7 @@ class _Telling:
         columns, told = () if rows is None else rows.columns, () if rows is None else json_rows(rows, self._limit)
         held = [column for column in columns if any(row[column.name] not in EMPTY for row in told)]
         if told and len(held) < len(columns):
-            self.notes.append(empty_columns(len(columns) - len(held), len(told)))
+            self.notes.append(note("columns_empty", count=len(columns) - len(held), rows=len(told), advice=None))
             columns, told = tuple(held), [{column.name: row[column.name] for column in held} for row in told]
         return build_result(
             columns,
@@ -344,8 +331,8 @@ def _alerts_with_id(arguments: Mapping[str, Any]) -> str:
     return newest_alerts.listed(base, TimeWindow(), newest_alerts.FIRST_ROW, "newest", 10)
 
 
-def _no_alert(alert_id: str) -> str:
-    return f"No alert of this workspace has the id {alert_id[:200]!r} (SystemAlertId, VendorOriginalId or portal URL)."
+def _no_alert(alert_id: str) -> Note:
+    return note("alert_unknown", alert_id=alert_id[:200], forms="SystemAlertId, VendorOriginalId or portal URL")
 
 
 def _of_query(stored: AlertQuery) -> dict[str, JsonValue]:

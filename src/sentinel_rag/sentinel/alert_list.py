@@ -10,11 +10,12 @@ from itertools import islice
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import CodedNote, NoteCode, QueryResult, TimeWindow
+from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.contracts.tool_schemas import ALERT_STATUSES, SEVERITIES
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, UNKNOWN, Alert, alert_conditions, alert_name, row_budget
-from sentinel_rag.sentinel.entity_search import KIND_WITHOUT_ENTITY, find_entity_alerts
+from sentinel_rag.sentinel.entity_search import find_entity_alerts
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents import (
@@ -34,7 +35,7 @@ from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
 
 
-def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> list[str]:
+def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> list[Note]:
     """Alerts that were recorded in the window and tell of what happened before it: the record came late."""
     start = window.start
     if start is None or time_column != ALERT_TIME:
@@ -43,36 +44,25 @@ def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> 
     if not late:
         return []
     gap = max(alert.record[FIRST_ROW] - alert.record["EndTime"] for alert in late) / timedelta(hours=1)
-    which = "1 of the alerts shown was" if len(late) == 1 else f"{len(late)} of the alerts shown were"
-    return [
-        f"{which} recorded ({ALERT_TIME}) in the window, after activity that ended before it (EndTime): "
-        f"up to {gap:.1f} hours late."
-    ]
+    return [note("alerts_recorded_late", count=len(late), hours=gap)]
 
 
-def reader_notes(found: Sequence[Alert], links: IncidentLinks) -> list[str]:
+def reader_notes(found: Sequence[Alert], links: IncidentLinks) -> list[Note]:
     """What the rows alone would let a reader miss: snapshots, unreadable entities, alerts of several incidents."""
-    notes: list[str] = []
+    notes: list[Note] = []
     snapshots = [alert for alert in found if _disagrees(alert, links)]
     if snapshots:
         newest = max(str(alert.row_time) for alert in snapshots)
-        told = (
-            f"{len(snapshots)} alert{'s have' if len(snapshots) != 1 else ' has'} another state than the incident: an "
-            f"alert row is a snapshot (ProcessingEndTime, here {newest} at the latest) and may lag behind Defender."
-        )
-        notes.append(CodedNote(NoteCode.ALERT_STATE_DIFFERS, told))
+        notes.append(note("alert_state_differs", count=len(snapshots), newest=newest))
     unreadable = sum(not alert.entities.readable for alert in found)
     if unreadable:
-        notes.append(f"The entities of {unreadable} alert{'s' if unreadable != 1 else ''} do not parse as JSON.")
+        notes.append(note("entities_unreadable", count=unreadable, uncounted=False))
     dangling = sum(alert.entities.dangling for alert in found)
     if dangling:
-        notes.append(f"{dangling} entity references point at nothing in their row.")
+        notes.append(note("entities_dangling", count=dangling))
     several = links.several()
     if several:
-        notes.append(
-            f"{len(several)} alert{'s belong' if len(several) != 1 else ' belongs'} to more than one incident; "
-            "incident_number is the one changed last."
-        )
+        notes.append(note("alerts_in_several_incidents", count=len(several)))
     return notes
 
 
@@ -153,7 +143,7 @@ class _Selection:
     totals: AlertTotals
     answers: tuple[LogsTable, ...]
     time_column: str
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     shown_query: str
     """Finds as many alerts as the totals say."""
     whole: bool = True
@@ -168,7 +158,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     conditions = list(alert_conditions(arguments))
     notes = [*chosen.notes, *await delay_notes(view, newest_alerts.ALERT_TABLE, chosen.window)]
     if "entity_kind" in arguments and "entity" not in arguments:
-        notes.append(KIND_WITHOUT_ENTITY)
+        notes.append(note("kind_without_entity"))
     named: int | None = None
     resolved: Resolution | None = None
     if "incident" in arguments:
@@ -177,13 +167,13 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         notes.extend(incident.merge_notes())
         into = next((merge.into for merge in incident.merges.values() if merge.into is not None), None)
         if into is not None and len(incident.records) == 1:
-            notes.append(f"The alerts told are those of incident {into}, into which it was merged.")
+            notes.append(note("alerts_of_target", incident=into))
             incident = (await resolve_incident(view, str(into))).of_sentinel()
         ids = {alert_id for record in incident.records for alert_id in alert_ids_of(record)}
         looked_for = sorted(ids)[: 2 * MOST_IDS_IN_A_QUERY]
         conditions.append(f"SystemAlertId in~ {list_literal(looked_for)}")
         if len(looked_for) < len(ids):
-            notes.append(f"The incident names {len(ids)} alerts; {len(looked_for)} of them were looked for.")
+            notes.append(note("alerts_not_all_looked_for", count=len(ids), looked_for=len(looked_for)))
         notes.extend(incident.notes)
         if (
             len(looked_for) == len(ids)
@@ -206,8 +196,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         notes.append(_no_such_alert(arguments["alert_id"], others=len(conditions) > 1 or chosen.window != TimeWindow()))
     if named is not None and whole and named > selection.totals.total:
         lacking = named - selection.totals.total
-        told = f"The incident names {named} alerts; SecurityAlert has no row for {lacking} of them."
-        notes.append(CodedNote(NoteCode.ALERTS_WITHOUT_ROW, told))
+        notes.append(note("alerts_without_row", subject="The incident", count=named, missing=lacking, listed=None))
     return build_result(
         ALERT_COLUMNS,
         [alert.row(links.number_of(alert.alert_id), budget, selection.entity) for alert in selection.alerts],
@@ -236,10 +225,10 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     )
 
 
-def _no_such_alert(alert_id: str, *, others: bool) -> str:
+def _no_such_alert(alert_id: str, *, others: bool) -> Note:
     if others:
-        return f"No alert with the id {alert_id!r} meets the other conditions; leave them out to see whether it exists."
-    return f"No alert of this workspace has the id {alert_id!r} (SystemAlertId or VendorOriginalId)."
+        return note("alert_not_with_conditions", alert_id=alert_id)
+    return note("alert_unknown", alert_id=alert_id, forms="SystemAlertId or VendorOriginalId")
 
 
 async def _select(
@@ -261,9 +250,9 @@ async def _select(
         rows = await view.logs.query(newest_alerts.listed(base, window, "StartTime", order, limit), span)
         totals = AlertTotals.from_counts(counts, "Begun")
         column = "StartTime"
-        notes.append(newest_alerts.BEGAN_IN_WINDOW)
+        notes.append(note("alerts_placed_by_start"))
     elif totals.begun != totals.total and window != TimeWindow() and not counts.partial:
-        notes.append(f"By the start of the activity (StartTime) {totals.begun} alerts lie in the window.")
+        notes.append(note("alerts_begun", count=totals.begun))
     return _Selection(
         tuple(Alert.from_record(record) for record in islice(rows.records(), offset, None)),
         totals,

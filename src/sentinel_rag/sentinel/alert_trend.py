@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alerts import severity_conditions
 from sentinel_rag.sentinel.failures import invalid_argument, together
@@ -242,9 +243,9 @@ def _buckets(quarters: Mapping[datetime, Mapping[str, int]], edges: list[datetim
     ]
 
 
-def _clock_changes(edges: list[datetime], interval: str, zone: tzinfo) -> list[str]:
+def _clock_changes(edges: list[datetime], interval: str, zone: tzinfo) -> list[Note]:
     if interval != "1d":
         return []
     return [
-        f"{day.isoformat()} has {hours:g} hours in {zone}: the clocks change." for day, hours in odd_days(edges, zone)
+        note("clocks_change", day=day.isoformat(), hours=hours, zone=str(zone)) for day, hours in odd_days(edges, zone)
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.entities import entity_name, folded_value, identifying_values, identity_of, merge_identities
@@ -141,9 +142,6 @@ def read_entity(alerts: Iterable[Alert], value: str, kind: str | None) -> tuple[
     return NameReading("entity", value, NameCode.UNKNOWN), None
 
 
-KIND_WITHOUT_ENTITY = "entity_kind tells of what kind `entity` is; without entity it was not used."
-
-
 @dataclass(frozen=True, slots=True)
 class EntityAlerts:
     """All alerts found, in the order asked for. `whole` is False if more may name the entity than were looked at;
@@ -153,7 +151,7 @@ class EntityAlerts:
     alerts: tuple[Alert, ...]
     answer: LogsTable
     time_column: str
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     whole: bool
     net: str
     value: str
@@ -208,7 +206,7 @@ async def _alerts_naming(
 ) -> EntityAlerts:
     span = newest_alerts.alert_span(window)
 
-    async def caught(net: str) -> tuple[LogsTable, str, tuple[str, ...]]:
+    async def caught(net: str) -> tuple[LogsTable, str, tuple[Note, ...]]:
         base = newest_alerts.newest_alerts((*conditions, net))
         return await newest_alerts.placed(
             lambda column: view.logs.query(newest_alerts.listed(base, window, column, order, MOST_CANDIDATES), span),
@@ -232,7 +230,7 @@ async def _alerts_naming(
         answer = answer.cut(f"Only {MOST_CANDIDATES} alerts that may name it were looked at; {advice}.")
     unread = sum(not alert.entities.readable for alert in candidates)
     if unread:
-        notes.append(f"{unread} alert{'s' if unread != 1 else ''} that may name it hold entities that do not parse.")
+        notes.append(note("candidates_unreadable", count=unread))
     return EntityAlerts(tuple(found), answer, column, tuple(notes), whole, net, value)
 
 
@@ -246,7 +244,7 @@ class EntityIncidents:
     conditions: tuple[str, ...] = ()
     answers: tuple[LogsTable, ...] = ()
     tables: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     whole: bool = True
     reading: NameReading | None = None
 
@@ -266,10 +264,7 @@ async def incidents_naming(view: WorkspaceView, arguments: Mapping[str, Any]) ->
     numbers = sorted({number for known in links.numbers.values() for number in known})
     notes = list(found.notes)
     if found.alerts and not numbers:
-        count = len(found.alerts)
-        notes.append(
-            f"{count} alert{'s name' if count != 1 else ' names'} {value!r}, but no incident holds any of them."
-        )
+        notes.append(note("named_by_no_incident", count=len(found.alerts), entity=value))
     return EntityIncidents(
         (f"IncidentNumber in {list_literal(numbers)}",),
         (found.answer,) if links.answer is None else (found.answer, links.answer),

@@ -22,12 +22,12 @@ from sentinel_rag.contracts.query_results import (
     QueryProblem,
     QueryResult,
     TimeWindow,
-    format_time,
 )
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.failures import QueryFailedError, together
 from sentinel_rag.sentinel.kql_guard import COMPUTED_TIME, GuardReport, KqlGuard, KqlProblem
 from sentinel_rag.sentinel.kql_guard.analysis import nearest_names
-from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.results import Stopwatch, build_result
 from sentinel_rag.sentinel.template_queries import json_rows
 from sentinel_rag.sentinel.time_windows import window_from
@@ -302,26 +302,23 @@ async def _statistics(view: WorkspaceView, tables: tuple[str, ...], schema: Sche
     return await view.statistics.read(tables[0])
 
 
-def _notes(report: GuardReport, total: int | None, window: TimeWindow) -> list[str]:
+def _notes(report: GuardReport, total: int | None, window: TimeWindow) -> list[Note]:
     notes = []
     if report.parser == "fallback":
-        notes.append(
-            "The query was checked by the fallback parser, which knows no types and refuses more: Microsoft's parser "
-            "is not installed (sentinel kql install)."
-        )
+        notes.append(note("checked_by_fallback"))
     notes += [
-        f"Line {problem.line}, column {problem.column}: {problem.message}"
+        note("query_warning", line=problem.line, column=problem.column, problem=problem.message)
         for problem in report.problems
         if problem.severity == "warning"
     ]
     if window.start is not None and any(problem.code == COMPUTED_TIME for problem in report.problems):
-        notes.append(f"So no row from before {format_time(window.start)} was read.")
+        notes.append(note("read_since", start=window.start))
     if total is None:
-        notes.append(f"More than {MOST_ROWS:,} rows match, or the service cut them; summarize for an exact total.")
+        notes.append(note("more_rows_match", count=MOST_ROWS))
     return notes
 
 
-async def _why_empty(view: WorkspaceView, answer: LogsTable, tables: tuple[str, ...], schema: Schema) -> list[str]:
+async def _why_empty(view: WorkspaceView, answer: LogsTable, tables: tuple[str, ...], schema: Schema) -> list[Note]:
     """For a result that holds nothing: what each table holds at all, so that none is not taken for nothing there."""
     if not holds_nothing(answer):
         return []
@@ -329,10 +326,7 @@ async def _why_empty(view: WorkspaceView, answer: LogsTable, tables: tuple[str, 
     for table in tables[:MOST_TABLES_EXPLAINED]:
         held = await _statistics(view, (table,), schema)
         if held.rows == 0:
-            notes.append(f"Nothing matches: {table} holds no rows at all.")
+            notes.append(note("nothing_in_table", table=table))
         elif held.newest is not None:
-            notes.append(
-                f"Nothing matches. {table} holds {held.rows:,} rows, the newest of {json_cell(held.newest)}: "
-                "try a wider window, or fewer filters."
-            )
+            notes.append(note("nothing_in_window", table=table, rows=held.rows, newest=held.newest))
     return notes

@@ -12,8 +12,9 @@ from itertools import pairwise
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import CodedNote, Column, NoteCode, QueryResult, TimeWindow, format_time
+from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel import alerts, incidents, newest_alerts
 from sentinel_rag.sentinel.alert_entities import LONGEST_TEXT, merged_properties
 from sentinel_rag.sentinel.alert_list import reader_notes
@@ -199,20 +200,21 @@ class IncidentParts:
             row[name] = values[: form.values]
         return FormedRow(row, {name: count for name, count in left_out.items() if count}, form is FULL)
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """The sentences that a reader needs about it."""
         number = self.record["IncidentNumber"]
         links = IncidentLinks(dict.fromkeys(self.alert_ids, (number,)), {number: self.record["Status"]})
         notes = reader_notes(self.alerts, links)
         count = len(self._without_row())
         if count:
-            alerts = f"{count} alert{'s' if count != 1 else ''}"
-            told = f"Incident {number} names {alerts} that SecurityAlert has no row for (alert_ids_without_row)."
-            notes.append(CodedNote(NoteCode.ALERTS_WITHOUT_ROW, told))
+            where = "alert_ids_without_row"
+            notes.append(
+                note("alerts_without_row", subject=f"Incident {number}", count=count, missing=None, listed=where)
+            )
         if not self.alerts_whole:
-            notes.append(f"Incident {number} names {len(self.alert_ids)} alerts; only a part of their rows was told.")
+            notes.append(note("alerts_partly_told", incident=number, count=len(self.alert_ids)))
         if not self.alert_ids and not incidents.is_merged(self.record):
-            notes.append(f"Incident {number} names no alert ids; alert_count is its own counter.")
+            notes.append(note("no_alert_ids", incident=number))
         return notes
 
     def _without_row(self) -> list[JsonValue]:

@@ -10,9 +10,10 @@ from typing import Any
 
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel import incidents
 from sentinel_rag.sentinel.arguments import severities_from
-from sentinel_rag.sentinel.entity_search import KIND_WITHOUT_ENTITY, EntityIncidents, incidents_naming
+from sentinel_rag.sentinel.entity_search import EntityIncidents, incidents_naming
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incident_resolution import MOST_NAMED, left_out_note, merges_of
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
@@ -78,17 +79,14 @@ async def _incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> Query
         *incidents.reopened_note(rows),
     ]
     if "entity_kind" in arguments and "entity" not in arguments:
-        notes.append(KIND_WITHOUT_ENTITY)
+        notes.append(note("kind_without_entity"))
     answers = [rows_answer, counts_answer, *naming.answers]
     if totals.merged:
-        note, merge_answers = await merged_note(view, base, window, totals.merged, time_column=time_column)
-        notes.append(note)
+        told, merge_answers = await merged_note(view, base, window, totals.merged, time_column=time_column)
+        notes.append(told)
         answers += merge_answers
     if totals.updated and whole:
-        notes.append(
-            f"{totals.updated} more incident{'s were' if totals.updated != 1 else ' was'} created before the window "
-            "and changed in it."
-        )
+        notes.append(note("updated_before_window", count=totals.updated))
     return build_result(
         incidents.INCIDENT_COLUMNS,
         rows,
@@ -186,7 +184,7 @@ async def incident_totals(view: WorkspaceView, window: TimeWindow) -> tuple[Inci
 
 async def merged_note(
     view: WorkspaceView, base: str, window: TimeWindow, count: int, *, time_column: str = incidents.INCIDENT_TIME
-) -> tuple[str, tuple[LogsTable, ...]]:
+) -> tuple[Note, tuple[LogsTable, ...]]:
     """What to say of the `count` merged incidents that `base` and `window` would count, and the answers it is from."""
     kql = incidents.merged_ones(base, window, MOST_NAMED, time_column=time_column)
     answer = await view.logs.query(kql, incidents.incident_span(window))

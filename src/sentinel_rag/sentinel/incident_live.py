@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import CodedNote, NoteCode, QueryErrorCode, format_time
+from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.alerts import RowBudget, row_budget
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incidents import owner_name
@@ -39,7 +40,7 @@ class LiveIncident:
 
     record: Mapping[str, Any]
     bookmarks: tuple[Mapping[str, Any], ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 async def live_incident(view: WorkspaceView, record: Mapping[str, Any]) -> LiveIncident:
@@ -55,8 +56,7 @@ async def live_incident(view: WorkspaceView, record: Mapping[str, Any]) -> LiveI
     except QueryFailedError as failure:
         if failure.error.code is QueryErrorCode.INVALID_ARGUMENT and not held:
             return LiveIncident(record)  # the log keeps incidents that Sentinel has no more
-        note = f"Incident {number} is told as the log has it: {failure.error.message}"
-        return LiveIncident(record, notes=(note,))
+        return LiveIncident(record, notes=(note("told_as_logged", incident=number, reason=failure.error.message),))
     record, notes = _up_to_date(record, incident)
     additional = incident.properties.get("additionalData")
     counted = additional.get("bookmarksCount") if isinstance(additional, Mapping) else None
@@ -101,7 +101,7 @@ def _time(value: Any) -> str | None:
         return None
 
 
-def _up_to_date(record: Mapping[str, Any], incident: Incident) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+def _up_to_date(record: Mapping[str, Any], incident: Incident) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
     """The record with what changed since it was logged; unchanged where the log is as new as the service."""
     modified = incident.properties.get("lastModifiedTimeUtc")
     try:
@@ -119,11 +119,8 @@ def _up_to_date(record: Mapping[str, Any], incident: Incident) -> tuple[Mapping[
     ]
     if not changed:
         return record, ()
-    note = (
-        f"The log has not caught up with incident {record['IncidentNumber']}: Microsoft Sentinel shows "
-        f"{', '.join(changed)} since {format_time(moment)}."
-    )
-    return {**record, **now, "LastModifiedTime": moment}, (note,)
+    lags = note("log_lags_behind", incident=record["IncidentNumber"], changed=changed, since=moment)
+    return {**record, **now, "LastModifiedTime": moment}, (lags,)
 
 
 def _shown(column: str, value: Any) -> str:
@@ -140,10 +137,8 @@ def _bookmark_count(record: Mapping[str, Any]) -> int:
     return len(ids) if isinstance(ids, list) else 0
 
 
-def _unread(number: Any, held: int, why: str) -> tuple[str, ...]:
-    if not held:
-        return ()
-    return (f"Incident {number} has {held} bookmark{'s' if held != 1 else ''} that could not be read: {why}",)
+def _unread(number: Any, held: int, why: str) -> tuple[Note, ...]:
+    return (note("bookmarks_unread", incident=number, count=held, reason=why),) if held else ()
 
 
 # An answer has the richest of a few fixed forms that fits. None drops a count, and each says of what it left out how
@@ -237,14 +232,14 @@ def richest(build: Callable[[RowForm], FormedRow], *, share: int) -> FormedRow:
     return told
 
 
-def left_out_note(number: object, left_out: Mapping[str, int], *, detail: str) -> str:
+def left_out_note(number: object, left_out: Mapping[str, int], *, detail: str) -> Note:
     """For the reader of a row that is not all: what is missing and how to have it."""
-    parts = ", ".join(f"{count} {_NAMES.get(name, name)}" for name, count in left_out.items())
-    more = "ask with detail full, or query_alerts" if detail == "compact" else "ask query_alerts"
-    return CodedNote(
-        NoteCode.ROW_PARTS_LEFT_OUT,
-        f"{detail.capitalize()} form of incident {number}: left out are {parts}. The counts are of all; {more} with "
-        "this incident or an alert_id, for the rest.",
+    return note(
+        "row_parts_left_out",
+        form=detail.capitalize(),
+        incident=number,
+        parts=[f"{count} {_NAMES.get(name, name)}" for name, count in left_out.items()],
+        how="ask with detail full, or query_alerts" if detail == "compact" else "ask query_alerts",
     )
 
 

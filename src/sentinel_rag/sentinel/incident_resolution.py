@@ -10,7 +10,8 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import unquote
 
-from sentinel_rag.contracts.query_results import TimeWindow, format_time
+from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of, is_merged, newest_versions
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
@@ -101,26 +102,19 @@ class Merge:
     circle: bool = False
     defender_id: str = ""
 
-    def note(self) -> str:
-        """The sentence for a reader."""
-        when = "" if self.at is None else f" at {format_time(self.at)}"
-        head = (
-            f"Incident {self.source} was merged by Microsoft Defender{when} (label Redirected), not closed by a person"
-        )
-        way = f", by way of {', '.join(map(str, self.through))}" if self.through else ""
+    def note(self) -> Note:
+        """What a reader is told of it."""
+        values: dict[str, Any] = {"source": self.source, "at": self.at}
         if self.circle:
-            ring = " → ".join(map(str, (self.source, *self.through)))
-            return f"{head}: the ways lead in a circle ({ring}), so which incident is left the log does not tell."
+            return note("merged_in_a_circle", **values, ring=" → ".join(map(str, (self.source, *self.through))))
+        values["through"] = self.through
         if self.into is None:
-            named = f" its Defender id is {self.defender_id}, which this log does not have." if self.defender_id else ""
-            return f"{head}: into which incident the log does not tell{way}.{named}"
+            return note("merged_somewhere", **values, defender_id=self.defender_id)
+        values["into"] = self.into
         if self.told_by == "row":
-            return f"{head}, into incident {self.into}{way}."
-        share = f"{self.moved} of its {self.alerts} alert{'s' if self.alerts != 1 else ''}"
-        return (
-            f"{head}, into incident {self.into}{way}. The log does not name the target: it is told by "
-            f"{share}, which incident {(*self.through, self.into)[0]} holds since."
-        )
+            return note("merged_by_row", **values)
+        holder = (*self.through, self.into)[0]
+        return note("merged_by_alerts", **values, moved=self.moved, alerts=self.alerts, holder=holder)
 
 
 async def merges_of(
@@ -157,20 +151,15 @@ async def merges_of(
     return {number: _followed(steps[number], steps) for number in wanted if number in steps}, tuple(answers)
 
 
-def left_out_note(merges: Mapping[int, Merge], count: int) -> str:
+def left_out_note(merges: Mapping[int, Merge], count: int) -> Note:
     """The sentence beside counts: how many merged incidents are not among them, and where the first of them went."""
-    were = "incident was merged into another" if count == 1 else "incidents were merged into others"
     told = [
         f"{merge.source} into {merge.into}"
         if merge.into is not None
         else f"{merge.source} into one the log does not tell"
         for merge in merges.values()
     ]
-    more = f" and {count - len(told)} more" if count > len(told) else ""
-    return (
-        f"{count} {were} by Microsoft Defender ({', '.join(told)}{more}); merged incidents are not "
-        "listed and not counted, neither as open nor as closed."
-    )
+    return note("merged_left_out", count=count, told=told, more=max(count - len(told), 0) or None)
 
 
 def _followed(step: Merge, steps: Mapping[int, Merge]) -> Merge:
@@ -266,7 +255,7 @@ class Resolution:
     reference: str
     records: tuple[Mapping[str, Any], ...]
     matched_by: str
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     answers: tuple[LogsTable, ...]
     number: str = ""
     """The number that a bare number is."""
@@ -278,7 +267,7 @@ class Resolution:
         """Whether every incident that it may mean was told."""
         return not any(answer.partial for answer in self.answers)
 
-    def merge_notes(self) -> tuple[str, ...]:
+    def merge_notes(self) -> tuple[Note, ...]:
         """A sentence for each of the records that was merged."""
         return tuple(merge.note() for merge in self.merges.values())
 
@@ -287,9 +276,9 @@ class Resolution:
         taken = tuple(each for each in self.records if str(each["IncidentNumber"]) == self.number)
         if len(self.records) < 2 or not taken:
             return self
-        note = f"Taken as the Sentinel number {self.number}; the other one is asked for by its own number."
+        told = note("taken_as_sentinel_number", number=self.number)
         merges = {number: merge for number, merge in self.merges.items() if str(number) == self.number}
-        return replace(self, records=taken, merges=merges, notes=(*self.notes, note))
+        return replace(self, records=taken, merges=merges, notes=(*self.notes, told))
 
 
 async def resolve_incident(view: WorkspaceView, text: str) -> Resolution:
@@ -301,8 +290,7 @@ async def resolve_incident(view: WorkspaceView, text: str) -> Resolution:
         left = tuple(record for record in found.records if not is_merged(record))
         found = _resolved(text, left, found.matched_by, *found.answers)
     if not found.records and not found.whole:
-        unknown = f"Only a part of the incidents was told; whether {text[:200]} is one of the others is not known."
-        found = replace(found, notes=(unknown,))
+        found = replace(found, notes=(note("reference_not_looked_through", reference=text[:200]),))
     merges, answers = await merges_of(view.logs, found.records)
     return replace(found, merges=merges, answers=(*found.answers, *answers))
 
@@ -345,31 +333,25 @@ def _condition(reference: IncidentReference) -> str:
 
 
 def _resolve_number(text: str, number: str, records: tuple[Mapping[str, Any], ...], answer: LogsTable) -> Resolution:
-    by_number = [record for record in records if record["IncidentNumber"] == int(number)]
-    by_provider = [record for record in records if record not in by_number]
+    by_number = tuple(record for record in records if record["IncidentNumber"] == int(number))
+    by_provider = tuple(record for record in records if record not in by_number)
+    others = [record["IncidentNumber"] for record in by_provider]
     if by_number and by_provider:
-        others = ", ".join(str(record["IncidentNumber"]) for record in by_provider)
-        note = (
-            f"{number} is ambiguous: it is the Sentinel number of one incident and the Defender id of "
-            f"Sentinel incident {others}."
-        )
-        return Resolution(text, (*by_number, *by_provider), "incident_number", (note,), (answer,), number)
+        told = note("number_ambiguous", number=number, others=others)
+        return Resolution(text, (*by_number, *by_provider), "incident_number", (told,), (answer,), number)
     if by_provider:
-        numbers = ", ".join(str(record["IncidentNumber"]) for record in by_provider)
-        note = f"{number} is no Sentinel incident number; it is the Defender id of Sentinel incident {numbers}."
-        return Resolution(text, tuple(by_provider), "provider_incident_id", (note,), (answer,))
+        told = note("number_of_defender", number=number, incidents=others)
+        return Resolution(text, by_provider, "provider_incident_id", (told,), (answer,))
     if by_number:
-        return Resolution(text, tuple(by_number), "incident_number", (), (answer,))
-    note = f"No incident has the Sentinel number or the Defender id {number}."
-    return Resolution(text, (), "", (note,), (answer,))
+        return Resolution(text, by_number, "incident_number", (), (answer,))
+    return Resolution(text, (), "", (note("number_unknown", number=number),), (answer,))
 
 
 def _resolved(text: str, records: tuple[Mapping[str, Any], ...], matched_by: str, *answers: LogsTable) -> Resolution:
     if not records:
-        return Resolution(text, (), "", (f"No incident of this workspace has the reference {text[:200]}.",), answers)
-    notes: tuple[str, ...] = ()
-    if matched_by == "alert_id" and len(records) > 1:
-        notes = (f"The alert belongs to {len(records)} incidents.",)
+        return Resolution(text, (), "", (note("reference_unknown", reference=text[:200]),), answers)
+    several = matched_by == "alert_id" and len(records) > 1
+    notes = (note("alert_of_several_incidents", count=len(records)),) if several else ()
     return Resolution(text, records, matched_by, notes, answers)
 
 
@@ -383,12 +365,11 @@ async def _resolve_alert(view: WorkspaceView, text: str, value: str, answer: Log
     )
     ids = [str(record["SystemAlertId"]).lower() for record in alert_answer.records()]
     if not ids:
-        note = f"No incident and no alert of this workspace has the id {value}."
-        return Resolution(text, (), "", (note,), (answer, alert_answer))
+        return Resolution(text, (), "", (note("id_unknown", id=value),), (answer, alert_answer))
     condition = " or ".join(f"tostring(AlertIds) contains {string_literal(alert_id)}" for alert_id in ids)
     incident_answer = await view.logs.query(newest_versions(TimeWindow(), (condition,)))
     records = tuple(record for record in incident_answer.records() if not set(ids).isdisjoint(alert_ids_of(record)))
     if not records:
-        note = f"{value} is an alert of this workspace, but no incident names it."
-        return Resolution(text, (), "", (note,), (incident_answer, answer, alert_answer))
+        told = note("alert_without_incident", id=value)
+        return Resolution(text, (), "", (told,), (incident_answer, answer, alert_answer))
     return Resolution(text, records, "alert_id", (), (incident_answer, answer, alert_answer))

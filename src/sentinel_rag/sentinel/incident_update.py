@@ -10,15 +10,14 @@ from uuid import uuid4
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import (
-    CodedNote,
     Column,
-    NoteCode,
     QueryError,
     QueryErrorCode,
     QueryResult,
     TimeWindow,
 )
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, LONGEST_COMMENT
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, INCIDENT_TIME, UNASSIGNED, newest_versions
@@ -69,14 +68,14 @@ class Target:
     rest: SentinelRest
     matched_by: str
     reference: str
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     answers: tuple[LogsTable, ...]
     statistics: TableStatistics
     stopwatch: Stopwatch
     workspace: str
 
     def result(
-        self, columns: Any, row: Mapping[str, Any], *, summary: Mapping[str, Any], notes: tuple[str, ...]
+        self, columns: Any, row: Mapping[str, Any], *, summary: Mapping[str, Any], notes: tuple[Note, ...]
     ) -> QueryResult:
         """The answer of an action: one row, the incident or its comment afterwards."""
         return build_result(
@@ -317,12 +316,12 @@ async def add_incident_comment(view: WorkspaceView, arguments: Mapping[str, Any]
             )
         )
     comment = await target.rest.add_comment(target.name, str(uuid4()), message)
-    told = f"A comment was added to {target.label[0].lower()}{target.label[1:]}."
-    notes: list[str] = [CodedNote(NoteCode.CHANGE_MADE, told)]
+    told = f"A comment was added to {target.label[0].lower()}{target.label[1:]}"
+    notes = [note("change_made", change=told)]
     if message != arguments["message"]:
-        notes.append("What the portal would take for markup was written as plain text.")
+        notes.append(note("written_as_plain_text"))
     if comment.message != message:
-        notes.append("Microsoft Sentinel stored the message otherwise than it was sent.")
+        notes.append(note("stored_otherwise"))
     return target.result(
         _COMMENT_COLUMNS,
         {
@@ -368,7 +367,7 @@ async def update_incident(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     before = await target.rest.get_incident(target.name)
     changes = changes_of(before, wanted)
     if not changes:
-        return _result(target, before, (), (f"{target.label} was so already; nothing was written.",))
+        return _result(target, before, (), (note("nothing_to_change", incident=target.label),))
     try:
         after = await target.rest.update_incident(before, changes)
     except QueryFailedError as failure:
@@ -376,10 +375,10 @@ async def update_incident(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
             raise
         raise await _conflict(view, target, before, failure) from None
     changed = differences(before, after)
-    notes: tuple[str, ...] = (CodedNote(NoteCode.CHANGE_MADE, _told(target.label, changed)),)
+    notes: tuple[Note, ...] = (note("change_made", change=_told(target.label, changed)),)
     missing = changes_of(after, wanted)
     if missing:
-        notes += (f"Microsoft Sentinel did not take over: {', '.join(sorted(missing))}.",)
+        notes += (note("change_not_taken_over", fields=sorted(missing)),)
     return _result(target, after, changed, notes)
 
 
@@ -398,7 +397,7 @@ async def preview_incident_change(view: WorkspaceView, arguments: Mapping[str, A
 
 
 def _result(
-    target: Target, after: Incident, changed: Sequence[Mapping[str, JsonValue]], notes: tuple[str, ...]
+    target: Target, after: Incident, changed: Sequence[Mapping[str, JsonValue]], notes: tuple[Note, ...]
 ) -> QueryResult:
     row: dict[str, JsonValue] = {
         "number": after.number,
@@ -423,7 +422,7 @@ def _told(label: str, changed: list[dict[str, JsonValue]]) -> str:
         else f"{item['field']} changed"
         for item in changed
     ]
-    return f"{label}: {', '.join(parts) or 'none of the fields that update_incident changes'}."
+    return f"{label}: {', '.join(parts) or 'none of the fields that update_incident changes'}"
 
 
 async def _conflict(
@@ -439,7 +438,7 @@ async def _conflict(
     except (QueryFailedError, ValueError):  # the conflict is what matters; what cannot be told about it is left out
         return failure
     what = _told(f"{target.label} was changed by {who} in the meantime", changed)
-    message = f"{what} Nothing of this update was written."
+    message = f"{what}. Nothing of this update was written."
     return QueryFailedError(replace(failure.error, message=message, field="incident"))
 
 

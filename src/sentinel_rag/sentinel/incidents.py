@@ -13,7 +13,8 @@ from datetime import timedelta
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import CodedNote, Column, NoteCode, TimeWindow
+from sentinel_rag.contracts.query_results import Column, TimeWindow
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell, parse_dynamic
 from sentinel_rag.sentinel.near_names import MOST_READ
@@ -266,14 +267,10 @@ def alert_count(record: Mapping[str, Any]) -> int:
     return counter if isinstance(counter, int) else 0
 
 
-def reopened_note(rows: list[dict[str, JsonValue]]) -> tuple[str, ...]:
+def reopened_note(rows: list[dict[str, JsonValue]]) -> tuple[Note, ...]:
     """Open incidents that carry a closing time were closed before; a reader would take the time for a state."""
-    numbers = [str(row["number"]) for row in rows if row["closed_time"] is not None and row["status"] != "Closed"]
-    if not numbers:
-        return ()
-    subject = f"Incident {numbers[0]} carries" if len(numbers) == 1 else f"Incidents {', '.join(numbers)} carry"
-    told = f"{subject} a closing time but the newest version is not closed: closed once and open again."
-    return (CodedNote(NoteCode.CLOSED_AND_OPEN_AGAIN, told),)
+    numbers = [row["number"] for row in rows if row["closed_time"] is not None and row["status"] != "Closed"]
+    return (note("closed_and_open_again", numbers=numbers),) if numbers else ()
 
 
 # `ExtendedProperties.IncidentId` of an alert is the Defender id and often another incident's Sentinel number, so it is

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.kql_literals import string_literal
 
 MOST_NAMES = 5
@@ -54,25 +55,13 @@ class NameReading:
         """The full name to read in its place."""
         return self.names[0] if self.code is NameCode.COMPLETED else None
 
-    def note(self, where: str) -> str:
-        """The sentence for a reader; `where` is what was looked through."""
-        match self.code:
-            case NameCode.COMPLETED:
-                return f"No {self.what} is exactly {self.given!r}; read was {self.names[0]}, the only one like it."
-            case NameCode.UNCLEAR:
-                return (
-                    f"No {self.what} is exactly {self.given!r}; near it: {', '.join(self.names)}. None of them "
-                    "was read, so an empty result tells nothing about them: ask again with the full name."
-                )
-            case NameCode.KNOWN:
-                return (
-                    f"{where} knows the {self.what} {self.given!r}, but no row of it meets the window and conditions."
-                )
-            case NameCode.UNKNOWN:
-                return (
-                    f"{where} has no {self.what} like {self.given!r}, not even in part: it is not known here, or spelt "
-                    "another way."
-                )
+    def note(self, where: str) -> Note:
+        """What a reader is told; `where` is what was looked through."""
+        told: dict[NameCode, dict[str, JsonValue]] = {
+            NameCode.COMPLETED: {"name": self.used},
+            NameCode.UNCLEAR: {"names": self.names},
+        }
+        return note(self.code, what=self.what, given=self.given, **told.get(self.code, {"where": where}))
 
 
 def readings_summary(*readings: NameReading | None) -> dict[str, JsonValue]:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.incidents import MOST_IDS_IN_A_QUERY, SEVERITY_RANK
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
@@ -93,14 +94,9 @@ def counted(base: str, window: TimeWindow) -> str:
     )
 
 
-BEGAN_IN_WINDOW = (
-    "No alert was recorded (TimeGenerated) in the window; these are the alerts whose activity began (StartTime) in it."
-)
-
-
 async def placed(
     read: Callable[[str], Awaitable[LogsTable]], window: TimeWindow
-) -> tuple[LogsTable, str, tuple[str, ...]]:
+) -> tuple[LogsTable, str, tuple[Note, ...]]:
     """`read` with FirstRow, or with StartTime if a bounded window holds no first row; the time column, and why.
 
     An analyst who names a minute means the activity, and providers may record it days later.
@@ -109,4 +105,4 @@ async def placed(
     if answer.rows or window == TimeWindow():
         return answer, ALERT_TIME, ()
     begun = await read("StartTime")
-    return (begun, "StartTime", (BEGAN_IN_WINDOW,)) if begun.rows else (answer, ALERT_TIME, ())
+    return (begun, "StartTime", (note("alerts_placed_by_start"),)) if begun.rows else (answer, ALERT_TIME, ())

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, Coverage, QueryResult, TimeWindow
+from sentinel_rag.language.notes import Note
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.workspace_view import TableStatistics
 
@@ -58,7 +59,7 @@ def build_result(
     statistics: TableStatistics,
     stopwatch: Stopwatch,
     summary: Mapping[str, JsonValue],
-    notes: Sequence[str],
+    notes: Sequence[Note],
     shown_query: str = "",
 ) -> QueryResult:
     """A cut in any of `answers` makes the result partial. Coverage shows `shown_query`, which finds as many rows as
@@ -94,7 +95,7 @@ def told_result(
     workspace: str,
     summary: Mapping[str, JsonValue],
     rows_total: int | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[Note] = (),
 ) -> QueryResult:
     """A result that is known without asking the service: no table, no window, no query."""
     return build_result(

@@ -20,7 +20,6 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import (
-    CodedNote,
     Column,
     QueryError,
     QueryErrorCode,
@@ -39,6 +38,7 @@ from sentinel_rag.contracts.tool_schemas import (
     WRITING_TOOLS,
     canonical_tool_name,
 )
+from sentinel_rag.language.notes import in_workspace
 from sentinel_rag.sentinel.alert_events import AlertEvents
 from sentinel_rag.sentinel.alert_list import query_alerts
 from sentinel_rag.sentinel.alert_trend import get_alert_trend
@@ -138,11 +138,7 @@ def _put_together(
         **{name: {"rows_total": answer.coverage.rows_total, "error": None} for name, answer in answers.items()},
         **{name: {"rows_total": None, "error": error.message} for name, error in errors.items()},
     }
-    notes = [
-        CodedNote(note.code, f"{name}: {note}") if isinstance(note, CodedNote) else f"{name}: {note}"
-        for name, answer in answers.items()
-        for note in answer.notes
-    ]
+    notes = [in_workspace(each, name) for name, answer in answers.items() for each in answer.notes]
     return QueryResult(
         columns=(*first.columns, Column("workspace", "string")),
         rows=tuple(rows),

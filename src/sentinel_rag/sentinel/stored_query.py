@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow, format_time
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.alerts import extended_properties
 from sentinel_rag.sentinel.failures import QueryFailedError, together
 from sentinel_rag.sentinel.freeform_query import without_chart
@@ -235,39 +236,30 @@ async def late_rows(view: WorkspaceView, table: str, window: TimeWindow, ran: da
 
 def count_notes(
     stored: AlertQuery, found: int | None, late: int | None, table: str, statistics: TableStatistics
-) -> list[str]:
+) -> list[Note]:
     """Why the figure of the alert and the figure of now differ, as far as it can be known."""
     notes = []
     if late:
-        rows = "1 row" if late == 1 else f"{late} rows"
-        notes.append(
-            f"{rows} of {table} whose TimeGenerated lies in the window came after the rule looked: ingestion_time() is "
-            f"later than {format_time(stored.query_now)}."
-        )
+        notes.append(note("rows_came_late", count=late, table=table, ran=stored.query_now))
     told = stored.event_count
     if found is None:
-        notes.append("How many rows there are was not told.")
+        notes.append(note("events_not_counted"))
     elif told is not None and told != found:
-        notes.append(
-            f"The alert told {told} event{'s' if told != 1 else ''} when it was raised; {found} are found now."
-        )
+        notes.append(note("events_differ", told=told, found=found))
     if found == 0:
         notes.append(_why_none(stored, table, statistics))
     return notes
 
 
-def _why_none(stored: AlertQuery, table: str, statistics: TableStatistics) -> str:
+def _why_none(stored: AlertQuery, table: str, statistics: TableStatistics) -> Note:
     if statistics.rows == 0:
-        return f"{table} holds no rows at all here: its rows were never collected, or retention is over."
+        return note("table_never_filled", table=table)
     start, end, oldest = stored.window.start, stored.window.end, statistics.oldest
     if oldest is not None and end is not None and oldest > end:
-        return f"The oldest row of {table} is of {format_time(oldest)}, after the window: retention is over for it."
+        return note("retention_over", table=table, oldest=oldest)
     if oldest is not None and start is not None and oldest > start:
-        return f"The oldest row of {table} is of {format_time(oldest)}, inside the window: earlier ones may be gone."
-    return (
-        "The query ran and no row matches it now; what it looked at (a watchlist, threat intelligence, the rows) has "
-        "changed since."
-    )
+        return note("retention_inside_window", table=table, oldest=oldest)
+    return note("rows_changed_since")
 
 
 # The query is text of a row, which an attacker may have written, so it passes the KQL guard like anybody's, and what is
@@ -280,7 +272,6 @@ GRACE_S = 5
 """Seconds beyond that in which the service's own reason may arrive."""
 MOST_AT_ONCE = 2
 """Stored queries that run at a time, of the five that a connection may have: slow ones must not hold up other tools."""
-_SLOW_STEP = "Read it in `query`; whoever knows the rule can run it in the portal."
 _ENDED_BY_THE_QUERY = frozenset({QueryErrorCode.QUERY_REJECTED, QueryErrorCode.TIMEOUT})
 
 
@@ -300,11 +291,11 @@ class QueryRan:
 
 @dataclass(frozen=True, slots=True)
 class QueryNotRun:
-    """`why` is refused (by the guard, with `problems`) or failed (in the workspace); `sentence` is for the reader.
+    """`why` is refused (by the guard, with `problems`) or failed (in the workspace); `told` is for the reader.
     `slow` if it ran out of time."""
 
     why: str
-    sentence: str
+    told: Note
     problems: tuple[KqlProblem, ...] = ()
     tables: tuple[str, ...] = ()
     slow: bool = False
@@ -354,7 +345,7 @@ class StoredQueryRunner:
                     if isinstance(outcome, QueryRan) or outcome.slow:
                         return outcome
                     first = first or outcome
-        return first or QueryNotRun("failed", f"The query did not end within {self._wait_s} seconds. {_SLOW_STEP}")
+        return first or QueryNotRun("failed", note("stored_query_too_slow", seconds=self._wait_s))
 
     async def _run_form(
         self, view: WorkspaceView, stored: AlertQuery, kql: str, limit: int, ends: float, *, whole_rule: bool
@@ -375,7 +366,8 @@ class StoredQueryRunner:
             if failure.error.code not in _ENDED_BY_THE_QUERY:
                 raise
             slow = failure.error.code is QueryErrorCode.TIMEOUT
-            return QueryNotRun("failed", f"{failure.error.message} {failure.error.next_step}".strip(), (), tables, slow)
+            told = note("stored_query_failed", reason=f"{failure.error.message} {failure.error.next_step}".strip())
+            return QueryNotRun("failed", told, (), tables, slow)
         return QueryRan(replace(rows, query=kql), total, tables, report.parser, statistics, late, whole_rule)
 
     async def _rows(
@@ -413,13 +405,9 @@ def _installed_guard() -> KqlGuard:
     return KqlGuard(installed_parser())
 
 
-def _refusal(report: GuardReport) -> str:
+def _refusal(report: GuardReport) -> Note:
     first = report.errors[0].message.rstrip(".")
-    more = f" ({len(report.errors) - 1} more)" if len(report.errors) > 1 else ""
-    return (
-        f"The query that the alert holds was not run: {first}{more}. Read it in `query`; whoever knows the rule can "
-        "run it in the portal."
-    )
+    return note("stored_query_refused", problem=first, more=len(report.errors) - 1 or None)
 
 
 async def _statistics(view: WorkspaceView, table: str) -> TableStatistics:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import invalid_argument, together
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
@@ -30,7 +31,6 @@ _LIST_COLUMNS = (
     *(Column(name, "dynamic") for name in ("tables", "parameters", "questions", "tactics", "techniques")),
 )
 _BRIEF = ("name", "description", "parameters")
-_NOT_EVERY_WORD = "No template has every word of the search; these fit best."
 
 
 class TemplateTools:
@@ -103,7 +103,7 @@ class TemplateTools:
             workspace=view.logs.name,
             summary={"templates": len(self._templates), "found": len(found), "detail": "full" if full else "compact"},
             rows_total=len(found),
-            notes=() if whole else (_NOT_EVERY_WORD,),
+            notes=() if whole else (note("not_every_word"),),
         )
 
     def _named(self, name: str) -> KqlTemplate:
@@ -143,12 +143,16 @@ def name_in(parameter: TemplateParameter, given: Mapping[str, Any], names: LogsT
 
 def _compared(
     template: KqlTemplate, arguments: Mapping[str, Any], answer: LogsTable, read: Collection[str]
-) -> list[str]:
+) -> list[Note]:
     """What the text parameters of a run without rows are compared with, but for the names that were `read`: a text may
     be written in another way."""
     given = () if answer.rows else arguments.get("parameters", {})
     texts = (each for each in template.parameters if each.name in given and each.type == "string")
-    return [f"Nothing matches the given {each.name}: {each.description}" for each in texts if each.name not in read]
+    return [
+        note("nothing_matches_parameter", parameter=each.name, description=each.description)
+        for each in texts
+        if each.name not in read
+    ]
 
 
 def rows_counted(answer: LogsTable) -> int | None:
@@ -156,9 +160,9 @@ def rows_counted(answer: LogsTable) -> int | None:
     return None if len(answer.rows) > MOST_ROWS_COUNTED or answer.partial else len(answer.rows)
 
 
-def not_counted(answer: LogsTable) -> str:
+def not_counted(answer: LogsTable) -> Note:
     """The sentence for rows without a total."""
-    return f"More than {len(answer.rows) - 1} rows match; narrow the window for an exact total."
+    return note("rows_not_counted", count=len(answer.rows) - 1)
 
 
 def json_rows(answer: LogsTable, limit: int, *, offset: int = 0) -> list[dict[str, JsonValue]]:

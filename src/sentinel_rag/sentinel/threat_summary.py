@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import CodedNote, Column, NoteCode, QueryResult, TimeWindow
+from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel import alerts, incidents, newest_alerts
 from sentinel_rag.sentinel.alert_list import AlertTotals
 from sentinel_rag.sentinel.alerts import severity_conditions
@@ -37,7 +38,7 @@ _COLUMNS = (
 class EntityReading:
     """The alerts of a window with their entities, read once for as many rankings as a tool needs."""
 
-    def __init__(self, answer: LogsTable, time_column: str, notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, answer: LogsTable, time_column: str, notes: tuple[Note, ...] = ()) -> None:
         self.answer = answer
         if len(answer.rows) >= MOST_ALERTS_READ:
             self.answer = answer.cut(f"Only the newest {MOST_ALERTS_READ} alerts were considered; narrow the window.")
@@ -59,11 +60,10 @@ class EntityReading:
         self.parsed = {alert_id: parsed for alert_id, parsed in self.parsed.items() if alert_id in alert_ids}
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         notes = list(self._notes)
         if self.unreadable:
-            plural = "s" if self.unreadable != 1 else ""
-            notes.append(f"The entities of {self.unreadable} alert{plural} do not parse as JSON and are not counted.")
+            notes.append(note("entities_unreadable", count=self.unreadable, uncounted=True))
         return tuple(notes)
 
     def tally(self, kinds: Iterable[str]) -> EntityTally:
@@ -182,10 +182,10 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
     tally = reading.tally(("account", "host", "ip"))
     alert_totals = now.alerts(reading.time_column)
     answers = [open_answer, now.incident_answer, now.alert_answer, reading.answer]
-    merged: tuple[str, ...] = ()
+    merged: tuple[Note, ...] = ()
     if now.incidents.merged:
-        note, merge_answers = await merged_note(view, incidents.newest_versions(window), window, now.incidents.merged)
-        merged = (note,)
+        told, merge_answers = await merged_note(view, incidents.newest_versions(window), window, now.incidents.merged)
+        merged = (told,)
         answers += merge_answers
     previous: JsonValue = None
     if before is not None and (before.incident_answer.partial or before.alert_answer.partial):
@@ -235,10 +235,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
             *reading.notes,
             *incidents.reopened_note(rows),
             *merged,
-            CodedNote(
-                NoteCode.PLACED_BY,
-                "Incidents are placed by CreatedTime, alerts by the TimeGenerated of their first row.",
-            ),
+            note("placed_by"),
         ),
         shown_query=_counted_rows(window, previous_window(window), _column(reading)),
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 from sentinel_rag.contracts.query_results import TimeWindow, format_time, parse_time
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.kql_literals import datetime_literal
 
@@ -103,7 +104,7 @@ class ChosenWindow:
     """A window with the sentences that a reader should know about how it was chosen."""
 
     window: TimeWindow
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def window_from(arguments: Mapping[str, Any], now: datetime) -> ChosenWindow:
@@ -119,7 +120,7 @@ def window_from(arguments: Mapping[str, Any], now: datetime) -> ChosenWindow:
             f"The window ends ({format_time(end)}) at or before its start ({format_time(start)}).",
             next_step="Give an end_time after start_time.",
         )
-    notes = (f"start_time and end_time were used; time_window {name} was not.",) if name else ()
+    notes = (note("absolute_window_used", time_window=name),) if name else ()
     return ChosenWindow(TimeWindow(start, end), notes)
 
 

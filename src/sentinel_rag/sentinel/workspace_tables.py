@@ -11,6 +11,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryErrorCode, QueryResult, TimeWindow
+from sentinel_rag.language.notes import note
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument, together
 from sentinel_rag.sentinel.kql_literals import string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
@@ -83,7 +84,7 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
         statistics=statistics,
         stopwatch=stopwatch,
         summary={"tables": len(rows), "rows": statistics.rows} if whole else lower_bound(len(rows), 0),
-        notes=() if rows or not whole else ("The workspace holds no rows in any table.",),
+        notes=() if rows or not whole else (note("workspace_empty"),),
         shown_query=f"{answers[0].query}\n| where Rows > 0" if len(answers) == 1 else "",
     )
 
@@ -171,13 +172,14 @@ async def describe_table(view: WorkspaceView, arguments: Mapping[str, Any]) -> Q
     filled = [row for row in rows if row["filled"]]
     told = rows if with_examples or not filled else filled
     asked = arguments["table"].strip()
-    notes = [] if asked == name else [f"The table's name is {name}; names of tables and columns are case sensitive."]
+    notes = [] if asked == name else [note("table_spelled", table=name)]
     if statistics.rows == 0:
-        notes.append(f"{name} holds no rows, so no column is filled.")
+        notes.append(note("table_empty", table=name))
     elif not sample.rows:
-        notes.append(f"No row of {name} was looked at, so nothing is known of what its columns hold.")
+        notes.append(note("table_not_looked_at", table=name))
     elif len(told) < len(rows):
-        notes.append(f"{empty_columns(len(rows) - len(told), len(sample.rows))} examples: true lists every column.")
+        advice = "examples: true lists every column."
+        notes.append(note("columns_empty", count=len(rows) - len(told), rows=len(sample.rows), advice=advice))
     return build_result(
         (*_COLUMN_COLUMNS, _EXAMPLE) if with_examples else _COLUMN_COLUMNS,
         told,
@@ -197,11 +199,6 @@ async def describe_table(view: WorkspaceView, arguments: Mapping[str, Any]) -> Q
         },
         notes=notes,
     )
-
-
-def empty_columns(columns: int, rows: int) -> str:
-    """How many columns are left out, because none of the rows read holds a value in them."""
-    return f"{columns} column{'s hold' if columns != 1 else ' holds'} nothing in the {rows} rows read and are left out."
 
 
 async def _newest_rows(view: WorkspaceView, source: str, statistics: TableStatistics) -> LogsTable:
@@ -319,7 +316,7 @@ async def search_logs(view: WorkspaceView, arguments: Mapping[str, Any]) -> Quer
         },
         notes=(
             *chosen.notes,
-            f"Looked for as whole words in every column of {len(tables)} tables; part of a word does not count.",
+            note("searched_as_words", tables=len(tables)),
         ),
     )
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
@@ -165,17 +166,14 @@ _OF_TABLES = {
 }
 
 
-async def delay_notes(view: WorkspaceView, table: str, window: TimeWindow) -> tuple[str, ...]:
+async def delay_notes(view: WorkspaceView, table: str, window: TimeWindow) -> tuple[Note, ...]:
     """What a reader must know of a short window that reaches to now; nothing of any other."""
     if not _is_short(window, view.clock()):
         return ()
     measured = await view.statistics.delay(table, view.clock())
-    if measured is not None:
-        half, most = measured
-        told = f"half of its rows of the last week took {_shown(half)}, 95 % up to {_shown(most)} (ingestion_time())"
-    else:
-        told = f"{_OF_TABLES.get(table, _USUAL)} (this workspace tells no ingestion_time() of its own)"
-    return (f"Rows reach {table} with a delay: {told}. The newest ones may be missing from so short a window.",)
+    if measured is None:
+        return (note("rows_are_usually_late", table=table, usual=_OF_TABLES.get(table, _USUAL)),)
+    return (note("rows_are_late", table=table, half=_shown(measured[0]), most=_shown(measured[1])),)
 
 
 def _is_short(window: TimeWindow, now: datetime) -> bool:

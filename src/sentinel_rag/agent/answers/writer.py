@@ -8,7 +8,7 @@ again in its text. `sentences` are what `Answer.sentences` says of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
@@ -19,6 +19,8 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Citation, CitedBy, Evidence, Mark, Picture, Sentence, SentenceState, Table
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.language.notes import Note
+from sentinel_rag.language.notes import brief as note_in_brief
 
 ABSENT = "not recorded"
 EMPTY_CELL = "-"
@@ -238,22 +240,12 @@ class AnswerWriter:
         self.lines.append(Line(question, offered=True))
 
     def note(self, run: ToolRun, place: int, *, brief: bool = False) -> None:
-        """A note that the tool's code wrote, with its place as evidence; `brief` leaves out what follows a colon."""
+        """A note that the tool's code wrote, with its place as evidence; `brief` leaves out what it explains."""
 
-        workspaces = run.at("/summary/by_workspace")
-        named = workspaces if isinstance(workspaces, Mapping) else {}
-
-        def shown(value: JsonValue) -> str:
-            text = plain(str(value), limit=600)
-            if not brief:
-                return text
-            # A note of one workspace among several begins with its name and a colon of its own.
-            name, colon, rest = text.partition(": ")
-            if name not in named:
-                return f"{name.rstrip('.')}."
-            return f"{name}{colon}{rest.partition(': ')[0].rstrip('.')}."
-
-        self.say("Note: {}", self._fact(run, f"/notes/{place}", shown))
+        told = "" if run.result is None else run.result.notes[place]
+        if brief and isinstance(told, Note):
+            told = note_in_brief(told)
+        self.say("Note: {}", self._fact(run, f"/notes/{place}", lambda _: plain(told, limit=600)))
 
     def table(
         self,

@@ -36,7 +36,7 @@ from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
-from sentinel_rag.contracts.query_results import NoteCode, QueryErrorCode, note_code
+from sentinel_rag.contracts.query_results import QueryErrorCode, note_code
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.language.frames.orders import (
@@ -323,7 +323,7 @@ def _say_outcome(writer: AnswerWriter, run: ToolRun, shown: ListItem | None, ear
     comments, made = run.call.tool_name == "add_incident_comment", run.at("/rows/0/changes")
     tell(Scene(writer, run), ["@commented" if comments else "@changed" if made else "@unchanged"])
     for place, note in enumerate(() if run.result is None else run.result.notes):
-        if note_code(note) != NoteCode.CHANGE_MADE:  # the table tells the changes with their evidence
+        if note_code(note) != "change_made":  # the table tells the changes with their evidence
             writer.note(run, place)
     return Outcome.ANSWERED
 

@@ -237,7 +237,7 @@ def run(
     rows = template_queries.json_rows(answer, limit)
     total = template_queries.rows_counted(answer)
     totals = template_queries.totals_of(template, answer)
-    notes = [] if total is not None else [template_queries.not_counted(answer)]
+    notes: list[str] = [] if total is not None else [template_queries.not_counted(answer)]
     if answer.partial:
         notes.append(answer.partial_reason)
     notes += [*names, *empty]

@@ -23,14 +23,22 @@ from sentinel_rag.contracts.knowledge_tools import (
     MAX_HIT_ENTITIES,
     MAX_LISTED_CHARACTERS,
 )
-from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
+from sentinel_rag.contracts.query_results import QueryErrorCode, format_time, notes_form
 from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
 from sentinel_rag.knowledge.embedding import Embedder
 from sentinel_rag.knowledge.incident_ingestion import StoredIncident, held_versions, version_from_text
-from sentinel_rag.knowledge.search import NO_MODEL, KnowledgeSearch, SearchAnswer, SearchHit, Similarity, question_of
+from sentinel_rag.knowledge.search import (
+    KnowledgeSearch,
+    SearchAnswer,
+    SearchHit,
+    Similarity,
+    by_words_alone,
+    question_of,
+)
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore, StoredChunk, Wanted
+from sentinel_rag.language.notes import Note, note
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.search_arguments import TOOL, KnowledgeQuery, read_question
 from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
@@ -75,18 +83,9 @@ class Namesakes:
         versions = [version_from_text(entry.document.etag) for entry in held]
         return any(version is not None and version.workspace == workspace for version in versions)
 
-    def remark(self, names: Iterable[str]) -> str:
+    def remark(self, names: Iterable[str]) -> Note:
         """What is said where hits of workspaces of these names were left out."""
-        told = ", ".join(sorted(set(names)))
-        if self._ids:
-            return (
-                f"Left out: incidents of another workspace that is named {told} too in the shared knowledge store. "
-                "sentinel knowledge ingest says what helps."
-            )
-        return (
-            f"Left out: incidents of the workspace {told}, which is not asked here. To read in those of this one: "
-            "sentinel knowledge ingest"
-        )
+        return note("namesakes_left_out" if self._ids else "other_workspaces_left_out", workspaces=sorted(set(names)))
 
     def _is_open(self, document_id: str) -> bool:
         """All of a name are of one workspace in a shared store, so it is asked once for each name."""
@@ -112,10 +111,6 @@ _INCIDENT = re.compile(r"incident-\d{1,10}(?:@[\w.-]{1,40})?")
 """The id of a past incident; every other document is a playbook, by its file."""
 INGEST_COMMAND = "sentinel knowledge ingest"
 MOST_SECTIONS = 50
-_NO_SECTION = (
-    "The document has no such section. These are its sections; ask for one of them, or for none to read it whole."
-)
-_SEVERAL_SECTIONS = "Several sections end so. These are they, each with its whole path; ask for one of them."
 
 
 class KnowledgeTools:
@@ -174,7 +169,7 @@ class KnowledgeTools:
             **({"document": asked.document} if asked.document else {}),
             "total": len(hits),
             "hits": [hit_form(hit, characters) for hit in hits],
-            "remarks": remarks,
+            **notes_form("remarks", remarks),
             "freshness": {
                 "incidents": readable[Collection.INCIDENTS],
                 "playbooks": readable[Collection.PLAYBOOKS],
@@ -214,11 +209,11 @@ class KnowledgeTools:
             found, because = search(None), f"{mismatch} {mismatch.next_step}"
         if not because:
             return found
-        others = (remark for remark in found.remarks if remark != NO_MODEL)
-        return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
+        others = (remark for remark in found.remarks if remark.code != "searched_by_words")
+        return SearchAnswer(found.hits, (by_words_alone(because=because), *others))
 
 
-def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[SearchHit], list[str], int]:
+def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[SearchHit], list[Note], int]:
     """The parts of one document in their order, a remark if it goes on, and how much of each part is told. Where no
     section, or more than one, fits, those that there are come instead. Raises ToolFault if the caller may read no such
     document."""
@@ -233,15 +228,15 @@ def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[SearchHi
     if len(fitting) != 1:
         # As hits and in no refusal: a refusal carries no label, and a document may say anything.
         listed = [SearchHit(chunks[first[path]], 0.0, NOT_RANKED) for path in fitting or first]
-        told = _SEVERAL_SECTIONS if fitting else _NO_SECTION
+        told = note("several_sections" if fitting else "no_such_section")
         return listed[:MOST_SECTIONS], [told], MAX_LISTED_CHARACTERS
     begin = first[fitting[0]]
     shown = chunks[begin:][: asked.limit]
     hits = [SearchHit(chunk, 0.0, NOT_RANKED) for chunk in shown]
     more = len(chunks) - begin - len(shown)
-    remarks = [f"The document goes on: {more} more parts."] if more else []
+    remarks = [note("document_goes_on", count=more)] if more else []
     if any(len(chunk.text) > MAX_HIT_CHARACTERS for chunk in shown):
-        remarks.append(f"Parts that are longer than {MAX_HIT_CHARACTERS:,} characters are cut.")
+        remarks.append(note("parts_cut", characters=MAX_HIT_CHARACTERS))
     return hits, remarks, MAX_HIT_CHARACTERS
 
 
@@ -307,17 +302,17 @@ def _like(asked: KnowledgeQuery, alike: Sequence[StoredChunk]) -> Facets:
     )
 
 
-def _remarks(asked: KnowledgeQuery, hits: Sequence[SearchHit], readable: Mapping[Collection, int]) -> Iterator[str]:
+def _remarks(asked: KnowledgeQuery, hits: Sequence[SearchHit], readable: Mapping[Collection, int]) -> Iterator[Note]:
     cut = sum(len(hit.chunk.text) > MAX_HIT_CHARACTERS for hit in hits)
     if cut:
-        yield f"{cut} of the hits {'is' if cut == 1 else 'are'} longer and cut to {MAX_HIT_CHARACTERS:,} characters."
+        yield note("hits_cut", count=cut, characters=MAX_HIT_CHARACTERS)
     empty = [each for each in sorted(asked.wanted.collections) if not readable[each]]
     if Collection.INCIDENTS in empty:
-        yield f"There are no past incidents to search yet; bring them in with: {INGEST_COMMAND}"
+        yield note("no_past_incidents", command=INGEST_COMMAND)
     if Collection.PLAYBOOKS in empty:
-        yield f"There are no playbooks to search yet; bring them in with: {INGEST_COMMAND}"
+        yield note("no_playbooks", command=INGEST_COMMAND)
     if not hits and len(empty) < len(asked.wanted.collections):
-        yield "Nothing fits; try other words, or fewer filters."
+        yield note("nothing_fits")
 
 
 # A hit as the object that `contracts.knowledge_tools` describes, bounded in size whatever the document holds.
@@ -378,7 +373,7 @@ MOST_LOOKED_AT = 1_000
 NOT_RANKED = Similarity(None, None, (), (), ())
 
 
-def playbook_list(store: KnowledgeStore, asked: KnowledgeQuery, readable: int) -> tuple[list[SearchHit], list[str]]:
+def playbook_list(store: KnowledgeStore, asked: KnowledgeQuery, readable: int) -> tuple[list[SearchHit], list[Note]]:
     """At most `asked.limit` playbooks, and a remark if the caller may read more; `readable` is how many that are."""
     hits: list[SearchHit] = []
     for name in sorted(store.versions(Collection.PLAYBOOKS))[:MOST_LOOKED_AT]:
@@ -388,4 +383,4 @@ def playbook_list(store: KnowledgeStore, asked: KnowledgeQuery, readable: int) -
         if chunks:
             hits.append(SearchHit(chunks[0], 0.0, NOT_RANKED))
     more = readable - len(hits)
-    return hits, [f"There are {more:,} more; search for them by words."] if more > 0 else []
+    return hits, [note("more_playbooks", count=more)] if more > 0 else []

@@ -1,0 +1,69 @@
+"""The one renderer of notes: what a tool's code and values say to a reader, out of `notes.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from string import Formatter
+from typing import Any
+
+from sentinel_rag.contracts.json_values import json_form
+from sentinel_rag.contracts.query_results import Note as Note
+
+
+def note(code: str, **values: Any) -> Note:
+    """The note of `notes.toml` with that code. Raises KeyError for a code or a value that is not there."""
+    return _rendered(code, {name: json_form(value) for name, value in values.items()})
+
+
+def in_workspace(told: str, workspace: str) -> Note:
+    """A note of one workspace among several."""
+    return Note(f"{workspace}: {told}", getattr(told, "code", ""), {**getattr(told, "values", {}), _OF: workspace})
+
+
+def brief(told: Note) -> str:
+    """The sentence without what it explains; whole where it explains nothing or is of a newer server."""
+    text = catalogue().get(told.code)
+    try:
+        head = _TEXT.vformat(text["brief"], (), told.values) if isinstance(text, Mapping) else str(told).rstrip(".")
+    except KeyError:
+        return str(told)
+    named = f"{told.values[_OF]}: " if _OF in told.values and isinstance(text, Mapping) else ""
+    return f"{named}{head}."
+
+
+@cache
+def catalogue() -> Mapping[str, Any]:
+    """The texts by code."""
+    return tomllib.loads(files("sentinel_rag.language").joinpath("notes.toml").read_text(encoding="utf-8"))
+
+
+_OF = "workspace"
+
+
+def _rendered(code: str, values: Mapping[str, Any]) -> Note:
+    text = catalogue()[code]
+    whole = f"{text['brief']}: {text['more']}." if isinstance(text, Mapping) else text
+    return Note(_TEXT.vformat(whole, (), values), code, values)
+
+
+class _Text(Formatter):
+    """Formats with the three additions that the head of `notes.toml` tells."""
+
+    def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        return kwargs[str(key)]
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec.startswith("?"):
+            return "" if value in (None, "", [], False) else format_spec[1:].replace("%s", self.format_field(value, ""))
+        if "|" in format_spec:
+            one, more = format_spec.split("|")
+            return one if (len(value) if isinstance(value, list) else value) == 1 else more
+        if isinstance(value, list):
+            return ", ".join(map(str, value))
+        return format(value, format_spec)
+
+
+_TEXT = _Text()
