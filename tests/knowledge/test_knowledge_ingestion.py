@@ -195,25 +195,24 @@ class TestSearch:
         assert raised.value.next_step.startswith("Run: sentinel knowledge rebuild")
 
 
-class _PrunedBetween(LocalStore):
+def _pruned_between(path: Path) -> LocalStore:
     """The store of a file from which another machine removes a kept vector just before the first put."""
+    store = LocalStore(path)
+    put = store.put
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._file = path
-        self._pruned = False
+    def put_after_pruning(entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
+        store.put = put
+        with closing(sqlite3.connect(path)) as other, other:
+            assert other.execute("DELETE FROM vector").rowcount > 0
+        put(entries, space)
 
-    def put(self, entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
-        if not self._pruned:
-            self._pruned = True
-            with closing(sqlite3.connect(self._file)) as other, other:
-                assert other.execute("DELETE FROM vector").rowcount > 0
-        super().put(entries, space)
+    store.put = put_after_pruning
+    return store
 
 
 def test_a_kept_vector_that_another_machine_removes_meanwhile_is_made_again(tmp_path: Path) -> None:
     model = WordEmbedder()
-    with _PrunedBetween(tmp_path / "knowledge.db") as store:
+    with _pruned_between(tmp_path / "knowledge.db") as store:
         report = ingest(
             store, model, Collection.PLAYBOOKS, [document("a", "One."), document("b", "Two.")], complete=True
         )

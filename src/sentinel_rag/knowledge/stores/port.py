@@ -240,8 +240,8 @@ def mismatch(held: VectorSpace | None, given: VectorSpace | None) -> EmbeddingMi
 
 
 class StoreOfParts:
-    """A `KnowledgeStore` whose calls go to the side that answers them; `close` lets go of them all. Threads may share
-    it where they may share the sides; close it or use `with`."""
+    """A `KnowledgeStore` whose calls are those of the side that answers them; `close` lets go of them all. Threads may
+    share it where they may share the sides; close it or use `with`."""
 
     def __init__(
         self,
@@ -252,10 +252,12 @@ class StoreOfParts:
         kept: VectorKeeping,
         close: Callable[[], None],
     ) -> None:
-        self._reading = reading
-        self._writing = writing
-        self._vectors = vectors
-        self._kept = kept
+        self.state, self.versions, self.entries = reading.state, reading.versions, reading.entries
+        self.by_words, self.load, self.document_chunks = reading.by_words, reading.load, reading.document_chunks
+        self.readable, self.by_vector = reading.readable, vectors.by_vector
+        self.missing_vectors, self.kept_vectors = kept.missing_vectors, kept.kept_vectors
+        self.keep_vectors, self.put = writing.keep_vectors, writing.put
+        self.remove, self.re_embed = writing.remove, writing.re_embed
         self._close = close
 
     def __enter__(self) -> Self:
@@ -265,50 +267,6 @@ class StoreOfParts:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def state(self) -> StoreState:
-        return self._reading.state()
-
-    def versions(self, collection: Collection) -> Mapping[str, Version]:
-        return self._reading.versions(collection)
-
-    def missing_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> frozenset[str]:
-        return self._kept.missing_vectors(space, search_hashes)
-
-    def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
-        self._writing.keep_vectors(space, vectors)
-
-    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
-        return self._kept.kept_vectors(space, search_hashes)
-
-    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[StoreEntry]:
-        return self._reading.entries(collection, ids)
-
-    def put(self, entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
-        self._writing.put(entries, space)
-
-    def remove(self, collection: Collection, ids: Iterable[str]) -> int:
-        return self._writing.remove(collection, ids)
-
-    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
-        return self._reading.by_words(query, wanted, limit)
-
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
-        return self._vectors.by_vector(space, vector, wanted, limit)
-
-    def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
-        return self._reading.load(keys, readers)
-
-    def document_chunks(
-        self, collection: Collection, document_id: str, readers: frozenset[str]
-    ) -> Sequence[StoredChunk]:
-        return self._reading.document_chunks(collection, document_id, readers)
-
-    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
-        return self._reading.readable(readers)
-
-    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = RE_EMBED_BATCH) -> int:
-        return self._writing.re_embed(space, embed, batch=batch)
 
     def close(self) -> None:
         self._close()
