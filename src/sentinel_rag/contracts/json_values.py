@@ -8,7 +8,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import msgspec
 
@@ -31,6 +31,11 @@ class JsonForm:
     def to_dict(self) -> dict[str, JsonValue]:
         kind: Any = type(self)
         return {name: json_form(getattr(self, name)) for name in field_names(kind)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse; what an older version did not write has its default. Raises ValueError for another form."""
+        return msgspec.convert(data, cls)
 
 
 @cache

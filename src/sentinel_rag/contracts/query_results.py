@@ -206,17 +206,6 @@ class QueryProblem(JsonForm):
     length: int | None = None
     nearest: tuple[str, ...] = ()
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> QueryProblem:
-        return cls(
-            code=data["code"],
-            message=data["message"],
-            line=data["line"],
-            column=data["column"],
-            length=data["length"],
-            nearest=tuple(data["nearest"]),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryError:

@@ -73,35 +73,6 @@ class ImportReport(JsonForm):
     def to_dict(self) -> dict[str, Any]:
         return JsonForm.to_dict(self) | {"new_columns": dict(self.new_columns or {})}
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ImportReport:
-        plain = {
-            name: data[name]
-            for name in (
-                "file",
-                "table",
-                "format",
-                "rows_read",
-                "rows_stored",
-                "duplicates_skipped",
-                "rows_rejected",
-                "error",
-                "next_step",
-                "duration_s",
-            )
-        }
-        return cls(
-            **plain,
-            misfits=tuple(
-                Misfit(entry["column"], entry["type"], entry["count"], tuple(entry["records"]), tuple(entry["values"]))
-                for entry in data["misfits"]
-            ),
-            rejects=tuple(Reject(entry["line"], entry["reason"], entry["content"]) for entry in data["rejects"]),
-            new_columns=data["new_columns"],
-            notes=tuple(data["notes"]),
-            commonest=data["commonest"],
-        )
-
 
 # Questions that freshly imported rows answer, in words that a person would type.
 MOST = 3
