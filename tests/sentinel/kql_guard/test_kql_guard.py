@@ -90,6 +90,29 @@ async def test_a_filter_on_the_other_time_column_bounds_nothing_and_says_why(gua
     assert "where TimeGenerated > ago(1d)" in problem.next_step
 
 
+@pytest.mark.parametrize(
+    "kql",
+    [
+        "let ago = (back: timespan) { datetime(1970-01-01) };\nSigninLogs | where TimeGenerated > ago(1d) | take 5",
+        "let now = () { datetime(1970-01-01) };\nSigninLogs | where TimeGenerated > now() - 1d | take 5",
+        "let f = () { let ago = (a: timespan) { datetime(null) }; SigninLogs | where TimeGenerated > ago(1d) };\n"
+        "f | take 5",
+        "SigninLogs | extend Parts = split(IPAddress, '.')\n| mv-expand with_itemindex=TimeGenerated Parts\n"
+        "| where TimeGenerated > ago(1d) | take 5",
+        "SigninLogs | where TimeGenerated >= column_ifexists('TimeGenerated', now()) | take 5",
+        "SigninLogs | where TimeGenerated >= min_of(now(), ingestion_time()) | take 5",
+    ],
+)
+async def test_what_only_looks_like_a_bound_on_time_is_none(guard: KqlGuard, kql: str) -> None:
+    assert not (await guard.check(kql, SCHEMA)).allowed
+
+
+async def test_a_function_of_the_query_s_own_may_tell_the_moment(guard: KqlGuard) -> None:
+    kql = "let since = () { ago(1d) };\nSigninLogs | where TimeGenerated > since() | take 5"
+    report = await guard.check(kql, SCHEMA)
+    assert report.allowed, report.errors
+
+
 async def test_the_caller_may_vouch_for_time_and_rows(guard: KqlGuard) -> None:
     kql = "SigninLogs | where ResultType == '0'"
     assert {each.code for each in (await guard.check(kql, SCHEMA)).errors} == {"not_time_bounded", "not_row_limited"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
@@ -61,6 +61,9 @@ _AGO = re.compile(
     r"(?:ago\(|now\(\s*-|now\(\)\s*-)\s*(\d+(?:\.\d+)?)\s*(d|day|days|h|hr|hrs|hour|hours|m|min|minutes?|s)\s*\)?"
 )
 _DATE = re.compile(r"(?:datetime|todatetime)\([\d\s/:.tz\"'-]*?\b(\d{4})\b[\d\s/:.tz\"'-]*\)")
+_TIME_FUNCTIONS = words("ago datetime now startofday todatetime")
+"""Functions whose moments are judged by their text."""
+_CALLED = re.compile(r"(\w+)\s*\(")
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
@@ -170,7 +173,7 @@ class _Walk:
         sources: list[tuple[Node, Bounds]] = []
         for operator in reversed(pipe.ops):
             own = frozenset(operator.bounds)
-            held = own if operator.kind == "FindOperator" else after | own
+            held = own if operator.kind == "FindOperator" else _in_front_of(operator, after) | own
             sources += ((each, held) for each in reversed(operator.inputs))
             sources += ((each, _NONE) for each in reversed(operator.subs))
             after = _in_front_of(operator, after) | own
@@ -384,12 +387,15 @@ def _time(analysis: Analysis, demands: Demands, told: _Teller) -> Iterator[KqlPr
         return
     if demands.time_bounded:
         return
+    # Microsoft's parser binds such a name to KQL's own function; which one the service takes, nobody here knows.
+    shadowed = _own_functions(analysis.statements) & _TIME_FUNCTIONS
     told_already: set[tuple[str, Place]] = set()
     for use in uses:
         columns = demands.schema.get(use.name)
         if columns is None or (use.name, use.at) in told_already:
             continue
-        problem = _unbounded(use, columns, demands.now, told)
+        kept = frozenset(each for each in use.bounded if shadowed.isdisjoint(_CALLED.findall(each[1])))
+        problem = _unbounded(replace(use, bounded=kept), columns, demands.now, told)
         if problem is not None:
             told_already.add((use.name, use.at))
             yield problem

@@ -1,7 +1,7 @@
 // Answers questions about KQL with Microsoft's parser: one JSON object a line in, one out, in order.
 //
 // It reports what a query says and binds to: diagnostics, the kinds of its syntax, functions and plugins, and each
-// tabular expression as a tree of sources and operators. It decides nothing; kql_rules.py and table_reach.py do.
+// tabular expression as a tree of sources and operators. It decides nothing; rules.py does.
 // Positions are UTF-16 code units. Usage: node driver.cjs FOLDER-OF-THE-NPM-PACKAGE
 // With --build-snapshot before driver.cjs it answers nothing: node keeps it as it is once it is ready, and starts from that.
 "use strict";
@@ -28,6 +28,10 @@ const SCALARS = {
   guid: "Guid", timespan: "TimeSpan", decimal: "Decimal",
 };
 const TIME_COLUMNS = ["TimeGenerated", "Timestamp"];
+const ROW_FUNCTIONS = new Set([
+  "column_ifexists", "columnifexists", "ingestion_time", "next", "prev", "rand", "row_number",
+]);
+const COLUMN_GIVING = /^(?:with_itemindex|with_?source)\s*=\s*(?:\[\s*)?["']?(\w+)/;
 const MOST_SCHEMAS = 8;
 const schemas = new Map();
 
@@ -240,6 +244,7 @@ class Reader {
     const told = { kind, at: place(node), bounds: [], defines: [], inputs: [], subs: [], lacks: this.lacking(node) };
     if (kind === "UnionOperator") {
       told.inputs = elements(node.Expressions).map((each) => this.tabular(each));
+      told.defines = this.declared(node);
     } else if ((kind === "FindOperator" || kind === "SearchOperator") && node.InClause) {
       told.inputs = elements(node.InClause.Expressions).map((each) => this.tabular(each));
       told.bounds = node.Condition ? this.lowerBounds(node.Condition) : [];
@@ -285,7 +290,11 @@ class Reader {
     const found = [];
     const look = (inner) => {
       for (const child of children(inner)) {
-        if (kindOf(child) === "NamedParameter") continue;
+        if (kindOf(child) === "NamedParameter") {
+          const given = COLUMN_GIVING.exec(child.toString().trim());
+          if (given) found.push(given[1]);
+          continue;
+        }
         if (kindOf(child) === "NameDeclaration") found.push(child.SimpleName);
         else if (!(Bridge.is(child, Syntax.Expression) && isTable(quietly(() => child.ResultType)))) look(child);
       }
@@ -336,6 +345,7 @@ class Reader {
       const symbol = quietly(() => node.ReferencedSymbol);
       if (symbol === null || Bridge.is(symbol, Symbols.ColumnSymbol)) return false;
     }
+    if (kindOf(node) === "FunctionCallExpression" && ROW_FUNCTIONS.has(node.Name.SimpleName)) return false;
     return children(node).every((child) => this.sameForEveryRow(child));
   }
 
