@@ -87,6 +87,15 @@ async def test_each_incident_counts_once_with_the_values_of_its_newest_version(v
 
 
 @pytest.mark.requirement("TOOL-6")
+async def test_an_incident_tells_what_was_written_when_it_was_closed(serving: Any) -> None:
+    said = "Known scanner of the office network."
+    closed = incident(1, "2024-07-30T10:00:00Z", Status="Closed", Classification="FalsePositive")
+    rows = [{**closed, "ClassificationComment": said}, incident(2, "2024-07-30T10:00:00Z")]
+    rows = (await serving(SecurityIncident=rows).ask("query_incidents", order="oldest")).rows
+    assert {row["number"]: row["classification_comment"] for row in rows} == {1: said, 2: None}
+
+
+@pytest.mark.requirement("TOOL-6")
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [

@@ -16,7 +16,7 @@ from sentinel_servers import Served, workspace_app
 from starlette.responses import JSONResponse
 
 from sentinel_rag.agent.tokens import ready_counter
-from sentinel_rag.contracts.query_results import QueryErrorCode, parse_time
+from sentinel_rag.contracts.query_results import QueryErrorCode, note_code, parse_time
 from sentinel_rag.contracts.tool_schemas import TEMPLATE_FAMILIES, TOOLS_BY_NAME
 from sentinel_rag.sentinel.template_registry import load_templates
 from sentinel_rag.workspace.sample.options import EstateOptions
@@ -905,8 +905,17 @@ async def test_where_no_template_has_every_word_those_with_most_come_and_it_is_t
     result = await estate.ask("list_kql_templates", search="RDP brute force")
     assert [row["name"] for row in result.rows] == ["success_after_failures"]
     assert result.notes == ("No template has every word of the search; these fit best.",)
-    assert (await estate.ask("list_kql_templates", search="zzz")).rows == ()
+    none = await estate.ask("list_kql_templates", search="zzz")
+    assert (none.rows, none.notes) == ((), ("No template has a word of the search.",))
     assert len((await estate.ask("list_kql_templates", search="?")).rows) == 62
+
+
+async def test_where_no_template_has_a_word_of_a_technique_those_of_its_tactics_are_named(estate: Any) -> None:
+    result = await estate.ask("list_kql_templates", search="scheduled task")
+    assert result.rows == ()
+    assert [note_code(note) for note in result.notes] == ["no_template", "templates_near"]
+    assert "T1053" in result.notes[1]
+    assert "processes_by_host" in result.notes[1]
 
 
 def test_the_description_of_run_kql_query_names_every_template() -> None:

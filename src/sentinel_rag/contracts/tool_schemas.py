@@ -7,7 +7,8 @@ cannot guess; the rest stands here and is checked by the handlers.
 Shapes of the results (`rows` of a QueryResult; times are ISO 8601 UTC strings; a missing value is null):
 
 query_incidents      number, title, severity, status, created_time, updated_time, closed_time, owner, classification,
-                     alert_count, provider_incident_id, incident_name (GUID), provider, url, description.
+                     alert_count, provider_incident_id, incident_name (GUID), provider, url, description,
+                     classification_comment (as it was closed; null if not told).
                      summary: by_severity, by_status (each name -> count), updated_in_window (count of incidents
                      created before the window that changed in it), merged (those that Defender merged into others, if
                      any: in no other count, and no row). With `entity`: only incidents one of whose alerts,
@@ -19,7 +20,7 @@ get_incident_detail  one row for each incident that the reference may mean (0: n
                      the Defender portal, where Sentinel tells it; url is the one in the Azure portal),
                      open_duration_s (creation to closing, seconds; null while open),
                      first_response_s (creation to the first change; null if the workspace does not tell),
-                     classification_reason, classification_comment (as it was closed; null if not told), alerts
+                     classification_reason, alerts
                      [fields of query_alerts], alert_ids_without_row [GUID], entities {kind -> [{name, alerts,
                      properties as below, other_values {property -> [value]} where alerts disagree}]},
                      entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}],

@@ -170,10 +170,8 @@ class IncidentParts:
         row["merged_into"] = self.merged_into
         row["defender_url"] = incidents.defender_url(self.record)
         row |= incident_durations(self.record)
-        comment = shortened(self.record.get("ClassificationComment"), min(form.description, WHOLE_DESCRIPTION))
-        left_out["cut_texts"] += _cut((row["description"], comment))
+        left_out["cut_texts"] += _cut((row["description"], row["classification_comment"]))
         row["classification_reason"] = self.record.get("ClassificationReason") or None
-        row["classification_comment"] = comment or None
         bookmarks: list[JsonValue] = []
         for each in self.bookmarks[: form.bookmarks]:
             shown_bookmark = bookmark_row(each, form.bookmark_text)
@@ -388,7 +386,6 @@ _DETAIL_COLUMNS = (
     Column("open_duration_s", "real"),
     Column("first_response_s", "real"),
     Column("classification_reason", "string"),
-    Column("classification_comment", "string"),
     *(
         Column(name, "dynamic")
         for name in (

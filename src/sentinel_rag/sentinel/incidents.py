@@ -54,12 +54,13 @@ INCIDENT_COLUMNS = (
     Column("provider", "string"),
     Column("url", "string"),
     Column("description", "string"),
+    Column("classification_comment", "string"),
 )
 
 _PROJECTED = (
     "IncidentNumber, Title, Severity, Status, CreatedTime, LastModifiedTime, TimeGenerated, ClosedTime, Owner, "
     "Classification, AlertIds, AdditionalData, Labels, ProviderIncidentId, IncidentName, ProviderName, "
-    "IncidentUrl, Description"
+    "IncidentUrl, Description, ClassificationComment = column_ifexists('ClassificationComment', '')"
 )
 SEVERITY_RANK = (
     'case({0} =~ "High", 3, {0} =~ "Medium", 2, {0} =~ "Low", 1, 0)'  # Sentinel's order is not the alphabet's
@@ -231,6 +232,7 @@ def incident_row(record: Mapping[str, Any], *, description: int = LONGEST_DESCRI
         "provider": record["ProviderName"] or None,
         "url": record["IncidentUrl"] or None,
         "description": shortened(record["Description"], description),
+        "classification_comment": shortened(record.get("ClassificationComment"), description),
     }
 
 

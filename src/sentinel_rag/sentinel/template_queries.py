@@ -11,6 +11,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
+from sentinel_rag.language.attack import known_techniques
 from sentinel_rag.language.notes import Note, note
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import invalid_argument, together
@@ -93,7 +94,8 @@ class TemplateTools:
 
     async def list_kql_templates(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
         """One row for each template that `search` finds; no query runs."""
-        found, whole = found_templates(arguments.get("search", ""), tuple(self._templates.values()))
+        templates = tuple(self._templates.values())
+        found, whole = found_templates(arguments.get("search", ""), templates)
         full = arguments["detail"] == "full" or len(found) <= FEW_ROWS
         offset = arguments["offset"]
         page = found[offset : offset + arguments["limit"]]
@@ -103,7 +105,7 @@ class TemplateTools:
             workspace=view.logs.name,
             summary={"templates": len(self._templates), "found": len(found), "detail": "full" if full else "compact"},
             rows_total=len(found),
-            notes=() if whole else (note("not_every_word"),),
+            notes=() if whole else _not_whole(arguments["search"], templates, any_found=bool(found)),
         )
 
     def _named(self, name: str) -> KqlTemplate:
@@ -199,6 +201,8 @@ _WORD = re.compile(r"[^\W_]+(?:\.\d+)?")
 _JOINED = re.compile(r"[A-Z][a-z]+(?=[A-Z])|(?<=[a-z])[A-Z][a-z]+")
 _NEAR_BEST, _FITS = 0.75, 0.4
 _SHORTEST_STEM, _LONGEST_ENDING = 4, 3
+MOST_NEAR = 10
+"""Templates that are named where none has a word of the search."""
 
 
 def found_templates(search: str, templates: Sequence[KqlTemplate]) -> tuple[Sequence[KqlTemplate], bool]:
@@ -222,7 +226,26 @@ def found_templates(search: str, templates: Sequence[KqlTemplate]) -> tuple[Sequ
         for place, template in enumerate(ranked)
         if best and scores[template.name] >= best * (_FITS if place < FEW_ROWS else _NEAR_BEST)
     ]
-    return found, not found or (all(holders.values()) and best >= sum(weights.values()) * (1 - 1e-9))
+    return found, bool(found) and all(holders.values()) and best >= sum(weights.values()) * (1 - 1e-9)
+
+
+def _not_whole(search: str, templates: Sequence[KqlTemplate], *, any_found: bool) -> tuple[Note, ...]:
+    """What to say where no template has every word; where none has any, with those that serve a tactic of the technique
+    which the search names."""
+    if any_found:
+        return (note("not_every_word"),)
+    words = set(_words((search,)))
+    named = [
+        each
+        for each in known_techniques().values()
+        if (held := frozenset(_words((each.name,)))) and all(_holds(held, word) for word in words)
+    ]
+    tactics = dict.fromkeys(tactic for each in named for tactic in each.tactics)
+    near = [template.name for template in templates if not tactics.keys().isdisjoint(template.tactics)]
+    if not near:
+        return (note("no_template"),)
+    told = note("templates_near", technique=named[0].id, tactics=[*tactics], near=near[:MOST_NEAR])
+    return note("no_template"), told
 
 
 def _texts(template: KqlTemplate) -> Iterable[str]:
