@@ -25,7 +25,7 @@ from sentinel_rag.sentinel.incidents import incident_links
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.near_names import is_plain
 from sentinel_rag.sentinel.response_bodies import load_json
-from sentinel_rag.sentinel.results import Stopwatch, build_result, one_line
+from sentinel_rag.sentinel.results import build_result, one_line
 from sentinel_rag.sentinel.stored_query import (
     WAIT_S,
     AlertQuery,
@@ -217,7 +217,7 @@ class AlertEvents:
 
     async def get_alert_events(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
         """Rows in the query's own columns; shapes in `contracts.tool_schemas`. Raises QueryFailedError."""
-        told = _Telling(view, arguments["limit"])
+        told = _Telling(arguments["limit"])
         found = await view.logs.query(_alerts_with_id(arguments))
         alerts = [Alert.from_record(record) for record in found.records()]
         if not alerts:
@@ -244,10 +244,8 @@ class AlertEvents:
 class _Telling:
     """Makes the answer about one alert, whichever it is."""
 
-    def __init__(self, view: WorkspaceView, limit: int) -> None:
-        self._view = view
+    def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._stopwatch = Stopwatch()
         self.notes: list[Note] = []
 
     def nothing(self, summary: Mapping[str, JsonValue], sentence: Note, *, answer: LogsTable) -> QueryResult:
@@ -313,14 +311,12 @@ class _Telling:
         return build_result(
             columns,
             told,
-            workspace=self._view.logs.name,
             tables=tuple(tables),
             window=window,
             time_column=newest_alerts.ALERT_TIME,
             rows_total=total,
             answers=() if shown is None else (shown,),
             statistics=statistics or TableStatistics(),
-            stopwatch=self._stopwatch,
             summary=summary,
             notes=self.notes,
         )

@@ -30,7 +30,7 @@ from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.near_names import NameReading, readings_summary
 from sentinel_rag.sentinel.newest_alerts import ALERT_TIME, FIRST_ROW
-from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered
+from sentinel_rag.sentinel.results import build_result, lower_bound, ordered
 from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
 
@@ -153,7 +153,6 @@ class _Selection:
 
 async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
     """Checked arguments in, alerts out; shapes in `contracts.tool_schemas`. Raises QueryFailedError."""
-    stopwatch = Stopwatch()
     chosen = window_from(arguments, view.clock())
     conditions = list(alert_conditions(arguments))
     notes = [*chosen.notes, *await delay_notes(view, newest_alerts.ALERT_TABLE, chosen.window)]
@@ -200,7 +199,6 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     return build_result(
         ALERT_COLUMNS,
         [alert.row(links.number_of(alert.alert_id), budget, selection.entity) for alert in selection.alerts],
-        workspace=view.logs.name,
         tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
         window=chosen.window,
         time_column=selection.time_column,
@@ -211,7 +209,6 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
             *((links.answer,) if links.answer is not None else ()),
         ),
         statistics=statistics,
-        stopwatch=stopwatch,
         summary={
             **(
                 selection.totals.summary()

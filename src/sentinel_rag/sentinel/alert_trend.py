@@ -22,7 +22,7 @@ from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alerts import severity_conditions
 from sentinel_rag.sentinel.failures import invalid_argument, together
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered
+from sentinel_rag.sentinel.results import build_result, lower_bound, ordered
 from sentinel_rag.sentinel.time_windows import window_from, within
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
 
@@ -136,7 +136,6 @@ _COLUMNS = (
 
 async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
     """A row for each bucket of the window, of zero where there was nothing; an open side ends at the data's edge."""
-    stopwatch = Stopwatch()
     now = view.clock()
     zone = zone_named(arguments["timezone"])
     chosen = window_from(arguments, now)
@@ -169,14 +168,12 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     return build_result(
         _COLUMNS,
         rows,
-        workspace=view.logs.name,
         tables=(newest_alerts.ALERT_TABLE,),
         window=window,
         time_column=time_column,
         rows_total=None if answer.partial else len(rows),
         answers=(answer,),
         statistics=statistics,
-        stopwatch=stopwatch,
         summary={
             "interval": interval,
             "timezone": zone.key,

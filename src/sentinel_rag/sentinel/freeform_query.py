@@ -28,7 +28,7 @@ from sentinel_rag.sentinel.failures import QueryFailedError, together
 from sentinel_rag.sentinel.kql_guard import COMPUTED_TIME, GuardReport, KqlGuard, KqlProblem
 from sentinel_rag.sentinel.kql_guard.analysis import nearest_names
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.results import Stopwatch, build_result
+from sentinel_rag.sentinel.results import build_result
 from sentinel_rag.sentinel.template_queries import json_rows
 from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import Schema, TableStatistics, WorkspaceView
@@ -176,7 +176,6 @@ class FreeformQueries:
 
     async def run_freeform_kql(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
         """The first rows in the columns of the query, with how many there are of up to `MOST_ROWS`."""
-        stopwatch = Stopwatch()
         kql: str = arguments["kql"]
         now = view.clock()
         chosen = window_from(arguments, now)
@@ -192,14 +191,12 @@ class FreeformQueries:
         return build_result(
             answer.columns,
             rows,
-            workspace=view.logs.name,
             tables=tables,
             window=window,
             time_column=_TIME_COLUMN,
             rows_total=total,
             answers=(answer,),
             statistics=statistics,
-            stopwatch=stopwatch,
             summary={"tables_read": list(tables), "parser": report.parser, "guard": added_by_us(window)},
             notes=(*chosen.notes, *_notes(report, total, window), *await _why_empty(view, answer, tables, schema)),
         )

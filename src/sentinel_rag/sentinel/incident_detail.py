@@ -37,7 +37,7 @@ from sentinel_rag.sentinel.incident_resolution import resolve_incident
 from sentinel_rag.sentinel.incidents import MOST_IDS_IN_A_QUERY, IncidentLinks, is_merged, owner_name
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, parse_datetime, parse_dynamic
-from sentinel_rag.sentinel.results import WHOLE_DESCRIPTION, Stopwatch, build_result, one_line, shortened
+from sentinel_rag.sentinel.results import WHOLE_DESCRIPTION, build_result, one_line, shortened
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 _WATCHED = (("Status", "Status"), ("Severity", "Severity"), ("Title", "Title"))
@@ -407,7 +407,6 @@ _DETAIL_COLUMNS = (
 
 async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
     """A row for each incident that the reference may mean; none and several are results, not errors."""
-    stopwatch = Stopwatch()
     resolution, statistics = await together(
         lambda: resolve_incident(view, arguments["incident"]),
         lambda: view.statistics.read(incidents.INCIDENT_TABLE, incidents.INCIDENT_TIME),
@@ -450,14 +449,12 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
     return build_result(
         _DETAIL_COLUMNS,
         rows,
-        workspace=view.logs.name,
         tables=(incidents.INCIDENT_TABLE, newest_alerts.ALERT_TABLE),
         window=TimeWindow(),
         time_column=incidents.INCIDENT_TIME,
         rows_total=len(rows) if resolution.whole else None,
         answers=answers,
         statistics=statistics,
-        stopwatch=stopwatch,
         summary={
             "matched_by": resolution.matched_by or None,
             "reference": arguments["incident"],

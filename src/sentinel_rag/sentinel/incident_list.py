@@ -19,7 +19,7 @@ from sentinel_rag.sentinel.incident_resolution import MOST_NAMED, left_out_note,
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.near_names import read_name, readings_summary
-from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered
+from sentinel_rag.sentinel.results import build_result, lower_bound, ordered
 from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
 
@@ -42,7 +42,6 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
 
 
 async def _incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
-    stopwatch = Stopwatch()
     chosen = window_from(arguments, view.clock())
     window = chosen.window
     naming = await incidents_naming(view, arguments) if "entity" in arguments else EntityIncidents()
@@ -90,14 +89,12 @@ async def _incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> Query
     return build_result(
         incidents.INCIDENT_COLUMNS,
         rows,
-        workspace=view.logs.name,
         tables=(incidents.INCIDENT_TABLE, *naming.tables),
         window=window,
         time_column=time_column,
         rows_total=totals.total if whole else None,
         answers=answers,
         statistics=statistics,
-        stopwatch=stopwatch,
         summary={
             **(
                 {

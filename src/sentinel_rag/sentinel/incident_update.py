@@ -24,7 +24,7 @@ from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, INCIDENT_TIME, UNASS
 from sentinel_rag.sentinel.kql_literals import string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, parse_datetime
 from sentinel_rag.sentinel.rest import Incident, SentinelRest
-from sentinel_rag.sentinel.results import Stopwatch, build_result, one_line, shortened
+from sentinel_rag.sentinel.results import build_result, one_line, shortened
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
 
 # What an agent writes may hold text that an attacker put into a log. So everything that would become a tag, a link or
@@ -71,8 +71,6 @@ class Target:
     notes: tuple[Note, ...]
     answers: tuple[LogsTable, ...]
     statistics: TableStatistics
-    stopwatch: Stopwatch
-    workspace: str
 
     def result(
         self, columns: Any, row: Mapping[str, Any], *, summary: Mapping[str, Any], notes: tuple[Note, ...]
@@ -81,14 +79,12 @@ class Target:
         return build_result(
             columns,
             (row,),
-            workspace=self.workspace,
             tables=(INCIDENT_TABLE,),
             window=TimeWindow(),
             time_column=INCIDENT_TIME,
             rows_total=1,
             answers=self.answers,
             statistics=self.statistics,
-            stopwatch=self.stopwatch,
             summary={"matched_by": self.matched_by, "reference": self.reference, **summary},
             notes=(*notes, *self.notes),
         )
@@ -96,7 +92,6 @@ class Target:
 
 async def target_incident(view: WorkspaceView, reference: str) -> Target:
     """The incident that `reference` means. Raises QueryFailedError: none, several, or a workspace that is read only."""
-    stopwatch = Stopwatch()
     if view.rest is None:
         raise QueryFailedError(
             QueryError(
@@ -129,8 +124,6 @@ async def target_incident(view: WorkspaceView, reference: str) -> Target:
         notes=resolution.notes,
         answers=resolution.answers,
         statistics=statistics,
-        stopwatch=stopwatch,
-        workspace=view.logs.name,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -36,34 +35,23 @@ def one_line(text: str, longest: int) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-class Stopwatch:
-    """Milliseconds since it was made."""
-
-    def __init__(self) -> None:
-        self._started = time.perf_counter()
-
-    def elapsed_ms(self) -> float:
-        return round((time.perf_counter() - self._started) * 1000, 3)
-
-
 def build_result(
     columns: Sequence[Column],
     rows: Sequence[Mapping[str, JsonValue]],
     *,
-    workspace: str,
     tables: tuple[str, ...],
     window: TimeWindow,
     time_column: str,
     rows_total: int | None,
     answers: Sequence[LogsTable],
     statistics: TableStatistics,
-    stopwatch: Stopwatch,
     summary: Mapping[str, JsonValue],
     notes: Sequence[Note],
     shown_query: str = "",
 ) -> QueryResult:
-    """A cut in any of `answers` makes the result partial. Coverage shows `shown_query`, which finds as many rows as
-    `rows_total` says, or the text of `answers[0]` where it is left out."""
+    """A cut in any of `answers` makes the result partial; the service adds of which workspace it is
+    and how long it took. Coverage shows `shown_query`, which finds as many rows as `rows_total`
+    says, or the text of `answers[0]` where it is left out."""
     reasons = list(dict.fromkeys(answer.partial_reason for answer in answers if answer.partial))
     return QueryResult(
         columns=tuple(columns),
@@ -71,14 +59,14 @@ def build_result(
         summary=summary,
         notes=tuple(dict.fromkeys(notes)),
         coverage=Coverage(
-            workspace=workspace,
+            workspace="",
             tables=tables,
             window=window,
             time_column=time_column,
             rows_returned=len(rows),
             rows_total=rows_total,
             query=shown_query or (answers[0].query if answers else ""),
-            duration_ms=stopwatch.elapsed_ms(),
+            duration_ms=0.0,
             partial=bool(reasons),
             partial_reason=" ".join(reasons),
             table_rows=statistics.rows,
@@ -92,7 +80,6 @@ def told_result(
     columns: Sequence[Column],
     rows: Sequence[Mapping[str, JsonValue]],
     *,
-    workspace: str,
     summary: Mapping[str, JsonValue],
     rows_total: int | None = None,
     notes: Sequence[Note] = (),
@@ -101,14 +88,12 @@ def told_result(
     return build_result(
         columns,
         rows,
-        workspace=workspace,
         tables=(),
         window=TimeWindow(),
         time_column="",
         rows_total=len(rows) if rows_total is None else rows_total,
         answers=(),
         statistics=TableStatistics(),
-        stopwatch=Stopwatch(),
         summary=summary,
         notes=notes,
     )

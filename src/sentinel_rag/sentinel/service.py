@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -89,7 +90,7 @@ async def ask_every_workspace(
         name = view.logs.name
         try:
             with anyio.fail_after(longest_wait_s):
-                answers[name] = await handler(view, wanted)
+                answers[name] = await _answered(handler, view, wanted)
         except QueryFailedError as failure:
             errors[name] = failure.error
         except TimeoutError:
@@ -108,6 +109,14 @@ async def ask_every_workspace(
         {name: errors[name] for name in order if name in errors},
         arguments,
     )
+
+
+async def _answered(handler: Handler, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
+    """The handler's answer, with the workspace that it is of and the milliseconds that it took."""
+    began = time.perf_counter()
+    result = await handler(view, arguments)
+    spent = round((time.perf_counter() - began) * 1000, 3)
+    return replace(result, coverage=replace(result.coverage, workspace=view.logs.name, duration_ms=spent))
 
 
 def _no_answer(errors: Mapping[str, QueryError]) -> QueryError:
@@ -227,8 +236,6 @@ def _count(value: JsonValue) -> int:
 _SERVED = (*SENTINEL_TOOLS, *PREVIEW_TOOLS)
 _LOG = logging.getLogger(__name__)
 
-ToolHandler = Callable[[WorkspaceView, Mapping[str, Any]], Awaitable[QueryResult]]
-
 
 class SentinelService:
     """Answers the tools of `contracts.SENTINEL_TOOLS` from the workspace that a call names, else from the default one
@@ -276,7 +283,7 @@ class SentinelService:
         self._freeform = freeform
         template_tools = TemplateTools(load_templates() if templates is None else templates)
         self._alert_events = alert_events or AlertEvents()
-        self._handlers: dict[str, ToolHandler] = {
+        self._handlers: dict[str, Handler] = {
             "query_incidents": query_incidents,
             "get_incident_detail": get_incident_detail,
             "query_alerts": query_alerts,
@@ -321,8 +328,10 @@ class SentinelService:
         try:
             checked = self._checked(name, arguments)
             views = chosen_views(self._views, name, checked.pop("workspace", None))
-            if len(views) == 1:
+            if handler == self._list_workspaces:
                 return await handler(views[0], checked)
+            if len(views) == 1:
+                return await _answered(handler, views[0], checked)
             return await ask_every_workspace(handler, views, checked, longest_wait_s=self._longest_wait_s)
         except QueryFailedError as failure:
             return self._placed(failure.error, views)
@@ -410,4 +419,4 @@ def list_workspaces(views: Views) -> QueryResult:
         {"name": name, "default": place == 0, "changes": view.rest is not None}
         for place, (name, view) in enumerate(views.items())
     ]
-    return told_result(_COLUMNS, rows, workspace="", summary={"workspaces": len(rows), "default": next(iter(views))})
+    return told_result(_COLUMNS, rows, summary={"workspaces": len(rows), "default": next(iter(views))})

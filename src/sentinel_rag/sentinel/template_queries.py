@@ -17,7 +17,7 @@ from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import invalid_argument, together
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.near_names import NameReading, read_name, readings_summary
-from sentinel_rag.sentinel.results import FEW_ROWS, Stopwatch, build_result, told_result
+from sentinel_rag.sentinel.results import FEW_ROWS, build_result, told_result
 from sentinel_rag.sentinel.template_parameters import TemplateParameter
 from sentinel_rag.sentinel.template_registry import KqlTemplate
 from sentinel_rag.sentinel.time_windows import since_before, window_from
@@ -42,7 +42,6 @@ class TemplateTools:
 
     async def run_kql_query(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
         """Rows of the template in its own columns; times in ISO 8601."""
-        stopwatch = Stopwatch()
         template = self._named(arguments["template"])
         chosen = window_from(arguments, view.clock())
         kql = template.render(arguments.get("parameters", {}), chosen.window)
@@ -74,14 +73,12 @@ class TemplateTools:
         return build_result(
             answer.columns,
             json_rows(answer, arguments["limit"], offset=arguments["offset"]),
-            workspace=view.logs.name,
             tables=template.tables,
             window=chosen.window,
             time_column=template.time_column,
             rows_total=total,
             answers=(answer,),
             statistics=statistics,
-            stopwatch=stopwatch,
             summary=summary,
             notes=(
                 *chosen.notes,
@@ -102,7 +99,6 @@ class TemplateTools:
         return told_result(
             _LIST_COLUMNS if full else tuple(column for column in _LIST_COLUMNS if column.name in _BRIEF),
             [template.to_row() if full else template.to_brief_row() for template in page],
-            workspace=view.logs.name,
             summary={"templates": len(self._templates), "found": len(found), "detail": "full" if full else "compact"},
             rows_total=len(found),
             notes=() if whole else _not_whole(arguments["search"], templates, any_found=bool(found)),

@@ -18,7 +18,7 @@ from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incident_list import IncidentTotals, conditions, incident_totals, merged_note
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, IncidentLinks, incident_links
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered, shortened
+from sentinel_rag.sentinel.results import build_result, lower_bound, ordered, shortened
 from sentinel_rag.sentinel.time_windows import previous_window, window_from, within
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
 
@@ -94,7 +94,6 @@ def _entities_query(window: TimeWindow, column: str, conditions: tuple[str, ...]
 
 async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
     """Entities of one kind by distinct alerts, falling."""
-    stopwatch = Stopwatch()
     kind = arguments["kind"]
     chosen = window_from(arguments, view.clock())
     conditions = severity_conditions(arguments)
@@ -137,14 +136,12 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
     return build_result(
         _COLUMNS,
         rows,
-        workspace=view.logs.name,
         tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
         window=chosen.window,
         time_column=reading.time_column,
         rows_total=None if reading.answer.partial else len(ranked),
         answers=(reading.answer, *((links.answer,) if links.answer is not None else ())),
         statistics=statistics,
-        stopwatch=stopwatch,
         summary={
             **(lower_bound(len(ranked), 0) if reading.answer.partial else {"distinct_entities": len(ranked)}),
             "alerts_considered": len(reading.records),
@@ -170,7 +167,6 @@ LONGEST_TOP_LIST = 5
 
 async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
     """Totals of incidents and alerts, newest open incidents, commonest names, accounts, hosts and addresses."""
-    stopwatch = Stopwatch()
     chosen = window_from(arguments, view.clock())
     window = chosen.window
     (now, before), (open_answer, reading), statistics = await together(
@@ -196,14 +192,12 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
     return build_result(
         incidents.INCIDENT_COLUMNS,
         rows,
-        workspace=view.logs.name,
         tables=(incidents.INCIDENT_TABLE, newest_alerts.ALERT_TABLE),
         window=window,
         time_column=incidents.INCIDENT_TIME,
         rows_total=None if now.incident_answer.partial else now.incidents.open,
         answers=answers,
         statistics=statistics,
-        stopwatch=stopwatch,
         summary={
             "incidents": {
                 "total": now.incidents.total,

@@ -15,7 +15,7 @@ from sentinel_rag.language.notes import note
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument, together
 from sentinel_rag.sentinel.kql_literals import string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, one_line
+from sentinel_rag.sentinel.results import build_result, lower_bound, one_line
 from sentinel_rag.sentinel.time_windows import window_from, within
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
 
@@ -57,7 +57,6 @@ _TABLE_COLUMNS = (
 
 async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
     """One row for each table that holds rows, the largest first; those that nobody here knows included."""
-    stopwatch = Stopwatch()
     answers = await of_each_table(view, (*KNOWN_TABLES, *await other_tables(view)), _of_one_table)
     records = [record for answer in answers for record in answer.records() if record["Rows"]]
     records.sort(key=lambda record: (-record["Rows"], record["TableName"]))
@@ -75,14 +74,12 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
     return build_result(
         _TABLE_COLUMNS,
         rows,
-        workspace=view.logs.name,
         tables=tuple(record["TableName"] for record in records),
         window=TimeWindow(),
         time_column="TimeGenerated",
         rows_total=len(rows) if whole else None,
         answers=answers,
         statistics=statistics,
-        stopwatch=stopwatch,
         summary={"tables": len(rows), "rows": statistics.rows} if whole else lower_bound(len(rows), 0),
         notes=() if rows or not whole else (note("workspace_empty"),),
         shown_query=f"{answers[0].query}\n| where Rows > 0" if len(answers) == 1 else "",
@@ -160,7 +157,6 @@ EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 async def describe_table(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
     """One row for each column that a looked at row fills; for every column with examples, or where no row was."""
-    stopwatch = Stopwatch()
     name, columns = await view.schema.table(arguments["table"])
     source = name if _PLAIN_NAME.fullmatch(name) else f"[{string_literal(name)}]"
     time_column = _TIME_COLUMN if _TIME_COLUMN in columns else ""
@@ -183,14 +179,12 @@ async def describe_table(view: WorkspaceView, arguments: Mapping[str, Any]) -> Q
     return build_result(
         (*_COLUMN_COLUMNS, _EXAMPLE) if with_examples else _COLUMN_COLUMNS,
         told,
-        workspace=view.logs.name,
         tables=(name,),
         window=TimeWindow(),
         time_column=time_column,
         rows_total=len(told),
         answers=(sample,),
         statistics=statistics,
-        stopwatch=stopwatch,
         summary={
             "table": name,
             "columns": len(rows),
@@ -277,7 +271,6 @@ _TYPE_BEHIND = re.compile(r"_(?:string|dynamic|guid|long|int|real|bool|datetime)
 
 async def search_logs(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
     """Rows that hold `text` as whole words, newest first, with counts of all by table."""
-    stopwatch = Stopwatch()
     text = arguments["text"].strip()
     if sum(map(str.isalnum, text)) < SHORTEST_TEXT:
         raise invalid_argument("text", f"text must have at least {SHORTEST_TEXT} letters or digits.")
@@ -295,7 +288,6 @@ async def search_logs(view: WorkspaceView, arguments: Mapping[str, Any]) -> Quer
     return build_result(
         _FOUND_COLUMNS,
         [_found_row(record, text) for record in records],
-        workspace=view.logs.name,
         # A bound on rows of a table counts by these: of a search that finds, only what it tells rows of.
         tables=tuple(dict.fromkeys(record["TableName"] for record in records)) or tables,
         window=chosen.window,
@@ -303,7 +295,6 @@ async def search_logs(view: WorkspaceView, arguments: Mapping[str, Any]) -> Quer
         rows_total=sum(record["Rows"] for record in found.values()),
         answers=(*counts, *answers),
         statistics=TableStatistics() if found else await statistics_of(view, tables),
-        stopwatch=stopwatch,
         summary={
             "text": text,
             "by_table": {record["TableName"]: record["Rows"] for record in ranked},
