@@ -17,7 +17,7 @@ from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.contracts.query_results import Note, QueryError, QueryErrorCode
+from sentinel_rag.contracts.query_results import CodedNote, QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure, rows_result
 
@@ -46,7 +46,7 @@ MADE = rows_result(
         }
     ],
     summary={"changed": ["status", "classification"]},
-    notes=[Note("Incident 12: status Active → Closed, classification none → Undetermined.", "change_made")],
+    notes=[CodedNote("Incident 12: status Active → Closed, classification none → Undetermined.", "change_made")],
 )
 
 
@@ -512,7 +512,7 @@ async def test_a_comment_that_was_added_is_told_as_it_is_stored() -> None:
         [{"number": 12, "title": "Lateral movement", "comment_id": "c", "time": "2024-07-23T12:00:01Z",
           "author": "sentinel-rag", "message": "a &lt;b", "comment_count": 2}],
         notes=[
-            Note("A comment was added to incident 12.", "change_made"),
+            CodedNote("A comment was added to incident 12.", "change_made"),
             "What the portal would take for markup was written as text.",
         ],
     )  # fmt: skip

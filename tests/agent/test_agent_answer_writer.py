@@ -11,7 +11,7 @@ from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Line, phrase
 from sentinel_rag.agent.times import show_duration
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Mark, SentenceState
-from sentinel_rag.contracts.query_results import Note
+from sentinel_rag.contracts.query_results import CodedNote
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
 from sentinel_rag.language.notes import note
 from sentinel_rag_testing.scripted_gateway import rows_result
@@ -129,7 +129,7 @@ def test_durations_in_words(seconds: float, words: str) -> None:
 @pytest.mark.parametrize(("about", "told"), [((), True), (("closed",), True), (("owner",), False)])
 def test_a_note_is_shown_by_its_code_whatever_it_says(about: tuple[str, ...], told: bool) -> None:
     notes = (
-        Note("Counted by this and that.", "placed_by"),
+        CodedNote("Counted by this and that.", "placed_by"),
         note("closed_and_open_again", numbers=[7]),
         "Incidents are placed by nobody.",
     )

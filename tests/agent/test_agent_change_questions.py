@@ -9,7 +9,7 @@ from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.contracts.query_results import Note, QueryErrorCode
+from sentinel_rag.contracts.query_results import CodedNote, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag_testing.scripted_gateway import denial, failure, rows_result
 
@@ -26,7 +26,7 @@ MADE = rows_result(
             "changes": [{"field": "status", "before": "New", "after": "Closed"}],
         }
     ],
-    notes=[Note("Incident 12: status New → Closed.", "change_made")],
+    notes=[CodedNote("Incident 12: status New → Closed.", "change_made")],
 )
 ASKS_ALL = (
     "what did you change?",

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table, ToolTrace
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.query_results import (
+    CodedNote,
     Column,
     Coverage,
-    Note,
     QueryError,
     QueryErrorCode,
     QueryResult,
@@ -59,7 +59,7 @@ results = st.builds(
     rows=st.lists(objects, max_size=3).map(tuple),
     coverage=coverages,
     summary=objects,
-    notes=st.lists(words | st.builds(Note, words, words, objects), max_size=2).map(tuple),
+    notes=st.lists(words | st.builds(CodedNote, words, words, objects), max_size=2).map(tuple),
 )
 errors = st.builds(
     QueryError,
@@ -101,8 +101,8 @@ def test_a_result_survives_the_wire(result: QueryResult) -> None:
     arrived = QueryResult.from_dict(over_the_wire(result.to_dict()))  # type: ignore[arg-type]
     assert arrived == result
     assert [note_code(note) for note in arrived.notes] == [note_code(note) for note in result.notes]
-    told = [note.values for note in result.notes if isinstance(note, Note) and note.code]
-    assert [note.values for note in arrived.notes if isinstance(note, Note)] == told
+    told = [note.values for note in result.notes if isinstance(note, CodedNote) and note.code]
+    assert [note.values for note in arrived.notes if isinstance(note, CodedNote)] == told
 
 
 @given(results)

@@ -11,7 +11,7 @@ from string import Formatter
 import pytest
 
 import sentinel_rag
-from sentinel_rag.contracts.query_results import Note
+from sentinel_rag.contracts.query_results import CodedNote
 from sentinel_rag.language.notes import brief, catalogue, in_workspace, note
 
 ROOT = Path(sentinel_rag.__file__).parent
@@ -50,7 +50,10 @@ def test_in_brief_a_note_leaves_out_what_it_explains() -> None:
 
 
 def test_a_note_of_another_version_is_told_as_it_came() -> None:
-    for told in (Note("All: of it.", "of_a_newer_server"), Note("All: of it.", "closed_and_open_again", {"number": 4})):
+    for told in (
+        CodedNote("All: of it.", "of_a_newer_server"),
+        CodedNote("All: of it.", "closed_and_open_again", {"number": 4}),
+    ):
         assert brief(told) == "All: of it."
 
 

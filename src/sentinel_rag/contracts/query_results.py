@@ -98,7 +98,7 @@ class Column:
     type: str
 
 
-class Note(str):
+class CodedNote(str):
     """A sentence for the reader with the code and the values that programs know it by: they never read the sentence.
 
     `language.notes` makes them.
@@ -108,7 +108,7 @@ class Note(str):
     code: str
     values: Mapping[str, JsonValue]
 
-    def __new__(cls, text: str, code: str = "", values: Mapping[str, JsonValue] | None = None) -> Note:
+    def __new__(cls, text: str, code: str = "", values: Mapping[str, JsonValue] | None = None) -> CodedNote:
         made = super().__new__(cls, text)
         made.code, made.values = code, values or {}
         return made
@@ -116,7 +116,7 @@ class Note(str):
 
 def note_code(note: str) -> str:
     """The code of a note; empty for one that is only read."""
-    return note.code if isinstance(note, Note) else ""
+    return note.code if isinstance(note, CodedNote) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ def _notes_in(data: Mapping[str, Any]) -> tuple[str, ...]:
     texts = data["notes"]
     codes, values = (data.get(name, ())[: len(texts)] for name in ("note_codes", "note_values"))
     return tuple(
-        Note(text, code, told if isinstance(told, Mapping) else None) if code and isinstance(code, str) else text
+        CodedNote(text, code, told if isinstance(told, Mapping) else None) if code and isinstance(code, str) else text
         for text, code, told in zip_longest(texts, codes, values)
     )
 
@@ -171,7 +171,7 @@ def notes_form(name: str, notes: Sequence[str]) -> dict[str, JsonValue]:
     if any(map(note_code, notes)):
         one = name.removesuffix("s")
         told[f"{one}_codes"] = [note_code(note) for note in notes]
-        told[f"{one}_values"] = [dict(note.values) if isinstance(note, Note) else {} for note in notes]
+        told[f"{one}_values"] = [dict(note.values) if isinstance(note, CodedNote) else {} for note in notes]
     return told
 
 

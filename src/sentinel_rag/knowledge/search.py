@@ -24,7 +24,7 @@ from sentinel_rag.knowledge.embedding import Embedder
 from sentinel_rag.knowledge.question_words import meanings_of, named_share, query_words
 from sentinel_rag.knowledge.stores.port import KnowledgeStore, StoredChunk, StoreHit, Vector, Wanted
 from sentinel_rag.language.attack import known_tactics, known_techniques
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 
 DEPTHS = (100, 300, 1_000)
 """Places of each ranking that are fused; the next depth is used where the one before is full and leaves too few hits,
@@ -82,7 +82,7 @@ class SearchAnswer:
     """Hits, best first, with notes on what the search could not do."""
 
     hits: tuple[SearchHit, ...]
-    remarks: tuple[Note, ...] = ()
+    remarks: tuple[CodedNote, ...] = ()
 
     @property
     def label(self) -> Label:
@@ -165,7 +165,7 @@ class KnowledgeSearch:
                 hits.append(SearchHit(chunk, score, why))
         return hits
 
-    def _vector(self, query: str) -> tuple[Vector | None, tuple[Note, ...]]:
+    def _vector(self, query: str) -> tuple[Vector | None, tuple[CodedNote, ...]]:
         if self._embedder is None:
             return None, (by_words_alone(why="no embedding model is in use."),)
         try:
@@ -179,7 +179,7 @@ class KnowledgeSearch:
         return self._store.by_vector(self._embedder.space, vector, wanted, depth)
 
 
-def by_words_alone(*, why: str = "", because: str = "") -> Note:
+def by_words_alone(*, why: str = "", because: str = "") -> CodedNote:
     """What is said of a search without vectors; whoever knows more says `because` of what, with what helps."""
     return note("searched_by_words", why=why, because=because)
 
@@ -259,7 +259,7 @@ def _aged(
     return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 
-def _recurring(hits: Sequence[SearchHit], *, at_least: bool) -> Iterator[Note]:
+def _recurring(hits: Sequence[SearchHit], *, at_least: bool) -> Iterator[CodedNote]:
     """`at_least`: the rankings went on where they were left, so there may be more."""
     for hit in hits:
         if hit.alike:

@@ -10,20 +10,20 @@ from string import Formatter
 from typing import Any
 
 from sentinel_rag.contracts.json_values import json_form
-from sentinel_rag.contracts.query_results import Note as Note
+from sentinel_rag.contracts.query_results import CodedNote as CodedNote
 
 
-def note(code: str, **values: Any) -> Note:
+def note(code: str, **values: Any) -> CodedNote:
     """The note of `notes.toml` with that code. Raises KeyError for a code or a value that is not there."""
     return _rendered(code, {name: json_form(value) for name, value in values.items()})
 
 
-def in_workspace(told: str, workspace: str) -> Note:
+def in_workspace(told: str, workspace: str) -> CodedNote:
     """A note of one workspace among several."""
-    return Note(f"{workspace}: {told}", getattr(told, "code", ""), {**getattr(told, "values", {}), _OF: workspace})
+    return CodedNote(f"{workspace}: {told}", getattr(told, "code", ""), {**getattr(told, "values", {}), _OF: workspace})
 
 
-def brief(told: Note) -> str:
+def brief(told: CodedNote) -> str:
     """The sentence without what it explains; whole where it explains nothing or is of a newer server."""
     text = catalogue().get(told.code)
     try:
@@ -43,10 +43,10 @@ def catalogue() -> Mapping[str, Any]:
 _OF = "workspace"
 
 
-def _rendered(code: str, values: Mapping[str, Any]) -> Note:
+def _rendered(code: str, values: Mapping[str, Any]) -> CodedNote:
     text = catalogue()[code]
     whole = f"{text['brief']}: {text['more']}." if isinstance(text, Mapping) else text
-    return Note(_TEXT.vformat(whole, (), values), code, values)
+    return CodedNote(_TEXT.vformat(whole, (), values), code, values)
 
 
 class _Text(Formatter):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_entities import distinct_entities, full_entities
 from sentinel_rag.sentinel.alerts import Alert, alert_conditions, custom_details, extended_properties
@@ -99,7 +99,7 @@ def evidence_of(alert: Alert, incident_number: int | None) -> dict[str, JsonValu
     }
 
 
-def without_query(alert: Alert) -> Note:
+def without_query(alert: Alert) -> CodedNote:
     """For the reader of an alert that no analytic rule of this workspace raised, or whose row lost its properties."""
     product = str(alert.record["ProductName"] or "its product")
     properties = extended_properties(alert.record["ExtendedProperties"])
@@ -246,9 +246,9 @@ class _Telling:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self.notes: list[Note] = []
+        self.notes: list[CodedNote] = []
 
-    def nothing(self, summary: Mapping[str, JsonValue], sentence: Note, *, answer: LogsTable) -> QueryResult:
+    def nothing(self, summary: Mapping[str, JsonValue], sentence: CodedNote, *, answer: LogsTable) -> QueryResult:
         self.notes.append(sentence)
         return self._result(summary, answer=answer, tables=(newest_alerts.ALERT_TABLE,), window=TimeWindow())
 
@@ -327,7 +327,7 @@ def _alerts_with_id(arguments: Mapping[str, Any]) -> str:
     return newest_alerts.listed(base, TimeWindow(), newest_alerts.FIRST_ROW, "newest", 10)
 
 
-def _no_alert(alert_id: str) -> Note:
+def _no_alert(alert_id: str) -> CodedNote:
     return note("alert_unknown", alert_id=alert_id[:200], forms="SystemAlertId, VendorOriginalId or portal URL")
 
 

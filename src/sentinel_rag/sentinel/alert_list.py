@@ -12,7 +12,7 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.contracts.tool_schemas import ALERT_STATUSES, SEVERITIES
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, UNKNOWN, Alert, alert_conditions, alert_name, row_budget
 from sentinel_rag.sentinel.entity_search import find_entity_alerts
@@ -35,7 +35,7 @@ from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
 
 
-def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> list[Note]:
+def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> list[CodedNote]:
     """Alerts that were recorded in the window and tell of what happened before it: the record came late."""
     start = window.start
     if start is None or time_column != ALERT_TIME:
@@ -47,9 +47,9 @@ def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> 
     return [note("alerts_recorded_late", count=len(late), hours=gap)]
 
 
-def reader_notes(found: Sequence[Alert], links: IncidentLinks) -> list[Note]:
+def reader_notes(found: Sequence[Alert], links: IncidentLinks) -> list[CodedNote]:
     """What the rows alone would let a reader miss: snapshots, unreadable entities, alerts of several incidents."""
-    notes: list[Note] = []
+    notes: list[CodedNote] = []
     snapshots = [alert for alert in found if _disagrees(alert, links)]
     if snapshots:
         newest = max(str(alert.row_time) for alert in snapshots)
@@ -143,7 +143,7 @@ class _Selection:
     totals: AlertTotals
     answers: tuple[LogsTable, ...]
     time_column: str
-    notes: tuple[Note, ...]
+    notes: tuple[CodedNote, ...]
     shown_query: str
     """Finds as many alerts as the totals say."""
     whole: bool = True
@@ -222,7 +222,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     )
 
 
-def _no_such_alert(alert_id: str, *, others: bool) -> Note:
+def _no_such_alert(alert_id: str, *, others: bool) -> CodedNote:
     if others:
         return note("alert_not_with_conditions", alert_id=alert_id)
     return note("alert_unknown", alert_id=alert_id, forms="SystemAlertId or VendorOriginalId")

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alerts import severity_conditions
 from sentinel_rag.sentinel.failures import invalid_argument, together
@@ -240,7 +240,7 @@ def _buckets(quarters: Mapping[datetime, Mapping[str, int]], edges: list[datetim
     ]
 
 
-def _clock_changes(edges: list[datetime], interval: str, zone: tzinfo) -> list[Note]:
+def _clock_changes(edges: list[datetime], interval: str, zone: tzinfo) -> list[CodedNote]:
     if interval != "1d":
         return []
     return [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sentinel_rag.contracts.query_results import TimeWindow
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.entities import entity_name, folded_value, identifying_values, identity_of, merge_identities
@@ -151,7 +151,7 @@ class EntityAlerts:
     alerts: tuple[Alert, ...]
     answer: LogsTable
     time_column: str
-    notes: tuple[Note, ...]
+    notes: tuple[CodedNote, ...]
     whole: bool
     net: str
     value: str
@@ -206,7 +206,7 @@ async def _alerts_naming(
 ) -> EntityAlerts:
     span = newest_alerts.alert_span(window)
 
-    async def caught(net: str) -> tuple[LogsTable, str, tuple[Note, ...]]:
+    async def caught(net: str) -> tuple[LogsTable, str, tuple[CodedNote, ...]]:
         base = newest_alerts.newest_alerts((*conditions, net))
         return await newest_alerts.placed(
             lambda column: view.logs.query(newest_alerts.listed(base, window, column, order, MOST_CANDIDATES), span),
@@ -244,7 +244,7 @@ class EntityIncidents:
     conditions: tuple[str, ...] = ()
     answers: tuple[LogsTable, ...] = ()
     tables: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[CodedNote, ...] = ()
     whole: bool = True
     reading: NameReading | None = None
 

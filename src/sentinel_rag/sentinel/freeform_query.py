@@ -23,7 +23,7 @@ from sentinel_rag.contracts.query_results import (
     QueryResult,
     TimeWindow,
 )
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.failures import QueryFailedError, together
 from sentinel_rag.sentinel.kql_guard import COMPUTED_TIME, GuardReport, KqlGuard, KqlProblem
 from sentinel_rag.sentinel.kql_guard.analysis import nearest_names
@@ -299,7 +299,7 @@ async def _statistics(view: WorkspaceView, tables: tuple[str, ...], schema: Sche
     return await view.statistics.read(tables[0])
 
 
-def _notes(report: GuardReport, total: int | None, window: TimeWindow) -> list[Note]:
+def _notes(report: GuardReport, total: int | None, window: TimeWindow) -> list[CodedNote]:
     notes = []
     if report.parser == "fallback":
         notes.append(note("checked_by_fallback"))
@@ -315,7 +315,9 @@ def _notes(report: GuardReport, total: int | None, window: TimeWindow) -> list[N
     return notes
 
 
-async def _why_empty(view: WorkspaceView, answer: LogsTable, tables: tuple[str, ...], schema: Schema) -> list[Note]:
+async def _why_empty(
+    view: WorkspaceView, answer: LogsTable, tables: tuple[str, ...], schema: Schema
+) -> list[CodedNote]:
     """For a result that holds nothing: what each table holds at all, so that none is not taken for nothing there."""
     if not holds_nothing(answer):
         return []

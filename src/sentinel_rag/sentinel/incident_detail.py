@@ -14,7 +14,7 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel import alerts, incidents, newest_alerts
 from sentinel_rag.sentinel.alert_entities import LONGEST_TEXT, merged_properties
 from sentinel_rag.sentinel.alert_list import reader_notes
@@ -198,7 +198,7 @@ class IncidentParts:
             row[name] = values[: form.values]
         return FormedRow(row, {name: count for name, count in left_out.items() if count}, form is FULL)
 
-    def notes(self) -> list[Note]:
+    def notes(self) -> list[CodedNote]:
         """The sentences that a reader needs about it."""
         number = self.record["IncidentNumber"]
         links = IncidentLinks(dict.fromkeys(self.alert_ids, (number,)), {number: self.record["Status"]})

@@ -10,7 +10,7 @@ from typing import Any
 
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel import incidents
 from sentinel_rag.sentinel.arguments import severities_from
 from sentinel_rag.sentinel.entity_search import EntityIncidents, incidents_naming
@@ -181,7 +181,7 @@ async def incident_totals(view: WorkspaceView, window: TimeWindow) -> tuple[Inci
 
 async def merged_note(
     view: WorkspaceView, base: str, window: TimeWindow, count: int, *, time_column: str = incidents.INCIDENT_TIME
-) -> tuple[Note, tuple[LogsTable, ...]]:
+) -> tuple[CodedNote, tuple[LogsTable, ...]]:
     """What to say of the `count` merged incidents that `base` and `window` would count, and the answers it is from."""
     kql = incidents.merged_ones(base, window, MOST_NAMED, time_column=time_column)
     answer = await view.logs.query(kql, incidents.incident_span(window))

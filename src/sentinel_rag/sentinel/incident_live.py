@@ -13,7 +13,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts import RowBudget, row_budget
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incidents import owner_name
@@ -40,7 +40,7 @@ class LiveIncident:
 
     record: Mapping[str, Any]
     bookmarks: tuple[Mapping[str, Any], ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[CodedNote, ...] = ()
 
 
 async def live_incident(view: WorkspaceView, record: Mapping[str, Any]) -> LiveIncident:
@@ -101,7 +101,7 @@ def _time(value: Any) -> str | None:
         return None
 
 
-def _up_to_date(record: Mapping[str, Any], incident: Incident) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
+def _up_to_date(record: Mapping[str, Any], incident: Incident) -> tuple[Mapping[str, Any], tuple[CodedNote, ...]]:
     """The record with what changed since it was logged; unchanged where the log is as new as the service."""
     modified = incident.properties.get("lastModifiedTimeUtc")
     try:
@@ -137,7 +137,7 @@ def _bookmark_count(record: Mapping[str, Any]) -> int:
     return len(ids) if isinstance(ids, list) else 0
 
 
-def _unread(number: Any, held: int, why: str) -> tuple[Note, ...]:
+def _unread(number: Any, held: int, why: str) -> tuple[CodedNote, ...]:
     return (note("bookmarks_unread", incident=number, count=held, reason=why),) if held else ()
 
 
@@ -232,7 +232,7 @@ def richest(build: Callable[[RowForm], FormedRow], *, share: int) -> FormedRow:
     return told
 
 
-def left_out_note(number: object, left_out: Mapping[str, int], *, detail: str) -> Note:
+def left_out_note(number: object, left_out: Mapping[str, int], *, detail: str) -> CodedNote:
     """For the reader of a row that is not all: what is missing and how to have it."""
     return note(
         "row_parts_left_out",

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from sentinel_rag.contracts.query_results import TimeWindow
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of, is_merged, newest_versions
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
@@ -102,7 +102,7 @@ class Merge:
     circle: bool = False
     defender_id: str = ""
 
-    def note(self) -> Note:
+    def note(self) -> CodedNote:
         """What a reader is told of it."""
         values: dict[str, Any] = {"source": self.source, "at": self.at}
         if self.circle:
@@ -151,7 +151,7 @@ async def merges_of(
     return {number: _followed(steps[number], steps) for number in wanted if number in steps}, tuple(answers)
 
 
-def left_out_note(merges: Mapping[int, Merge], count: int) -> Note:
+def left_out_note(merges: Mapping[int, Merge], count: int) -> CodedNote:
     """The sentence beside counts: how many merged incidents are not among them, and where the first of them went."""
     told = [
         f"{merge.source} into {merge.into}"
@@ -255,7 +255,7 @@ class Resolution:
     reference: str
     records: tuple[Mapping[str, Any], ...]
     matched_by: str
-    notes: tuple[Note, ...]
+    notes: tuple[CodedNote, ...]
     answers: tuple[LogsTable, ...]
     number: str = ""
     """The number that a bare number is."""
@@ -267,7 +267,7 @@ class Resolution:
         """Whether every incident that it may mean was told."""
         return not any(answer.partial for answer in self.answers)
 
-    def merge_notes(self) -> tuple[Note, ...]:
+    def merge_notes(self) -> tuple[CodedNote, ...]:
         """A sentence for each of the records that was merged."""
         return tuple(merge.note() for merge in self.merges.values())
 

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.query_results import (
     TimeWindow,
 )
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, LONGEST_COMMENT
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, INCIDENT_TIME, UNASSIGNED, newest_versions
@@ -68,12 +68,12 @@ class Target:
     rest: SentinelRest
     matched_by: str
     reference: str
-    notes: tuple[Note, ...]
+    notes: tuple[CodedNote, ...]
     answers: tuple[LogsTable, ...]
     statistics: TableStatistics
 
     def result(
-        self, columns: Any, row: Mapping[str, Any], *, summary: Mapping[str, Any], notes: tuple[Note, ...]
+        self, columns: Any, row: Mapping[str, Any], *, summary: Mapping[str, Any], notes: tuple[CodedNote, ...]
     ) -> QueryResult:
         """The answer of an action: one row, the incident or its comment afterwards."""
         return build_result(
@@ -368,7 +368,7 @@ async def update_incident(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
             raise
         raise await _conflict(view, target, before, failure) from None
     changed = differences(before, after)
-    notes: tuple[Note, ...] = (note("change_made", change=_told(target.label, changed)),)
+    notes: tuple[CodedNote, ...] = (note("change_made", change=_told(target.label, changed)),)
     missing = changes_of(after, wanted)
     if missing:
         notes += (note("change_not_taken_over", fields=sorted(missing)),)
@@ -390,7 +390,7 @@ async def preview_incident_change(view: WorkspaceView, arguments: Mapping[str, A
 
 
 def _result(
-    target: Target, after: Incident, changed: Sequence[Mapping[str, JsonValue]], notes: tuple[Note, ...]
+    target: Target, after: Incident, changed: Sequence[Mapping[str, JsonValue]], notes: tuple[CodedNote, ...]
 ) -> QueryResult:
     row: dict[str, JsonValue] = {
         "number": after.number,

@@ -14,7 +14,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, TimeWindow
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell, parse_dynamic
 from sentinel_rag.sentinel.near_names import MOST_READ
@@ -269,7 +269,7 @@ def alert_count(record: Mapping[str, Any]) -> int:
     return counter if isinstance(counter, int) else 0
 
 
-def reopened_note(rows: list[dict[str, JsonValue]]) -> tuple[Note, ...]:
+def reopened_note(rows: list[dict[str, JsonValue]]) -> tuple[CodedNote, ...]:
     """Open incidents that carry a closing time were closed before; a reader would take the time for a state."""
     numbers = [row["number"] for row in rows if row["closed_time"] is not None and row["status"] != "Closed"]
     return (note("closed_and_open_again", numbers=numbers),) if numbers else ()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.kql_literals import string_literal
 
 MOST_NAMES = 5
@@ -55,7 +55,7 @@ class NameReading:
         """The full name to read in its place."""
         return self.names[0] if self.code is NameCode.COMPLETED else None
 
-    def note(self, where: str) -> Note:
+    def note(self, where: str) -> CodedNote:
         """What a reader is told; `where` is what was looked through."""
         told: dict[NameCode, dict[str, JsonValue]] = {
             NameCode.COMPLETED: {"name": self.used},

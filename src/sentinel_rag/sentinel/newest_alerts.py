@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from sentinel_rag.contracts.query_results import TimeWindow
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.incidents import MOST_IDS_IN_A_QUERY, SEVERITY_RANK
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
@@ -96,7 +96,7 @@ def counted(base: str, window: TimeWindow) -> str:
 
 async def placed(
     read: Callable[[str], Awaitable[LogsTable]], window: TimeWindow
-) -> tuple[LogsTable, str, tuple[Note, ...]]:
+) -> tuple[LogsTable, str, tuple[CodedNote, ...]]:
     """`read` with FirstRow, or with StartTime if a bounded window holds no first row; the time column, and why.
 
     An analyst who names a minute means the activity, and providers may record it days later.

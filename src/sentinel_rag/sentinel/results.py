@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, Coverage, QueryResult, TimeWindow
-from sentinel_rag.language.notes import Note
+from sentinel_rag.language.notes import CodedNote
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.workspace_view import TableStatistics
 
@@ -46,7 +46,7 @@ def build_result(
     answers: Sequence[LogsTable],
     statistics: TableStatistics,
     summary: Mapping[str, JsonValue],
-    notes: Sequence[Note],
+    notes: Sequence[CodedNote],
     shown_query: str = "",
 ) -> QueryResult:
     """A cut in any of `answers` makes the result partial; the service adds of which workspace it is
@@ -82,7 +82,7 @@ def told_result(
     *,
     summary: Mapping[str, JsonValue],
     rows_total: int | None = None,
-    notes: Sequence[Note] = (),
+    notes: Sequence[CodedNote] = (),
 ) -> QueryResult:
     """A result that is known without asking the service: no table, no window, no query."""
     return build_result(

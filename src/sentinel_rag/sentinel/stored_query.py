@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow, format_time
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts import extended_properties
 from sentinel_rag.sentinel.failures import QueryFailedError, together
 from sentinel_rag.sentinel.freeform_query import without_chart
@@ -236,7 +236,7 @@ async def late_rows(view: WorkspaceView, table: str, window: TimeWindow, ran: da
 
 def count_notes(
     stored: AlertQuery, found: int | None, late: int | None, table: str, statistics: TableStatistics
-) -> list[Note]:
+) -> list[CodedNote]:
     """Why the figure of the alert and the figure of now differ, as far as it can be known."""
     notes = []
     if late:
@@ -251,7 +251,7 @@ def count_notes(
     return notes
 
 
-def _why_none(stored: AlertQuery, table: str, statistics: TableStatistics) -> Note:
+def _why_none(stored: AlertQuery, table: str, statistics: TableStatistics) -> CodedNote:
     if statistics.rows == 0:
         return note("table_never_filled", table=table)
     start, end, oldest = stored.window.start, stored.window.end, statistics.oldest
@@ -295,7 +295,7 @@ class QueryNotRun:
     `slow` if it ran out of time."""
 
     why: str
-    told: Note
+    told: CodedNote
     problems: tuple[KqlProblem, ...] = ()
     tables: tuple[str, ...] = ()
     slow: bool = False
@@ -405,7 +405,7 @@ def _installed_guard() -> KqlGuard:
     return KqlGuard(installed_parser())
 
 
-def _refusal(report: GuardReport) -> Note:
+def _refusal(report: GuardReport) -> CodedNote:
     first = report.errors[0].message.rstrip(".")
     return note("stored_query_refused", problem=first, more=len(report.errors) - 1 or None)
 

@@ -12,7 +12,7 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
 from sentinel_rag.language.attack import known_techniques
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import invalid_argument, together
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
@@ -141,7 +141,7 @@ def name_in(parameter: TemplateParameter, given: Mapping[str, Any], names: LogsT
 
 def _compared(
     template: KqlTemplate, arguments: Mapping[str, Any], answer: LogsTable, read: Collection[str]
-) -> list[Note]:
+) -> list[CodedNote]:
     """What the text parameters of a run without rows are compared with, but for the names that were `read`: a text may
     be written in another way."""
     given = () if answer.rows else arguments.get("parameters", {})
@@ -158,7 +158,7 @@ def rows_counted(answer: LogsTable) -> int | None:
     return None if len(answer.rows) > MOST_ROWS_COUNTED or answer.partial else len(answer.rows)
 
 
-def not_counted(answer: LogsTable) -> Note:
+def not_counted(answer: LogsTable) -> CodedNote:
     """The sentence for rows without a total."""
     return note("rows_not_counted", count=len(answer.rows) - 1)
 
@@ -225,7 +225,7 @@ def found_templates(search: str, templates: Sequence[KqlTemplate]) -> tuple[Sequ
     return found, bool(found) and all(holders.values()) and best >= sum(weights.values()) * (1 - 1e-9)
 
 
-def _not_whole(search: str, templates: Sequence[KqlTemplate], *, any_found: bool) -> tuple[Note, ...]:
+def _not_whole(search: str, templates: Sequence[KqlTemplate], *, any_found: bool) -> tuple[CodedNote, ...]:
     """What to say where no template has every word; where none has any, with those that serve a tactic of the technique
     which the search names."""
     if any_found:

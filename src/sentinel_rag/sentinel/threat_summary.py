@@ -9,7 +9,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel import alerts, incidents, newest_alerts
 from sentinel_rag.sentinel.alert_list import AlertTotals
 from sentinel_rag.sentinel.alerts import severity_conditions
@@ -38,7 +38,7 @@ _COLUMNS = (
 class EntityReading:
     """The alerts of a window with their entities, read once for as many rankings as a tool needs."""
 
-    def __init__(self, answer: LogsTable, time_column: str, notes: tuple[Note, ...] = ()) -> None:
+    def __init__(self, answer: LogsTable, time_column: str, notes: tuple[CodedNote, ...] = ()) -> None:
         self.answer = answer
         if len(answer.rows) >= MOST_ALERTS_READ:
             self.answer = answer.cut(f"Only the newest {MOST_ALERTS_READ} alerts were considered; narrow the window.")
@@ -60,7 +60,7 @@ class EntityReading:
         self.parsed = {alert_id: parsed for alert_id, parsed in self.parsed.items() if alert_id in alert_ids}
 
     @property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[CodedNote, ...]:
         notes = list(self._notes)
         if self.unreadable:
             notes.append(note("entities_unreadable", count=self.unreadable, uncounted=True))
@@ -178,7 +178,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
     tally = reading.tally(("account", "host", "ip"))
     alert_totals = now.alerts(reading.time_column)
     answers = [open_answer, now.incident_answer, now.alert_answer, reading.answer]
-    merged: tuple[Note, ...] = ()
+    merged: tuple[CodedNote, ...] = ()
     if now.incidents.merged:
         told, merge_answers = await merged_note(view, incidents.newest_versions(window), window, now.incidents.merged)
         merged = (told,)

@@ -15,7 +15,7 @@ from typing import Any
 
 from sentinel_rag.contracts.query_results import TimeWindow, format_time, parse_time
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.kql_literals import datetime_literal
 
@@ -104,7 +104,7 @@ class ChosenWindow:
     """A window with the sentences that a reader should know about how it was chosen."""
 
     window: TimeWindow
-    notes: tuple[Note, ...] = ()
+    notes: tuple[CodedNote, ...] = ()
 
 
 def window_from(arguments: Mapping[str, Any], now: datetime) -> ChosenWindow:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import TimeWindow
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
@@ -166,7 +166,7 @@ _OF_TABLES = {
 }
 
 
-async def delay_notes(view: WorkspaceView, table: str, window: TimeWindow) -> tuple[Note, ...]:
+async def delay_notes(view: WorkspaceView, table: str, window: TimeWindow) -> tuple[CodedNote, ...]:
     """What a reader must know of a short window that reaches to now; nothing of any other."""
     if not _is_short(window, view.clock()):
         return ()

@@ -19,7 +19,7 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Citation, CitedBy, Evidence, Mark, Picture, Sentence, SentenceState, Table
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import parse_time
-from sentinel_rag.language.notes import Note
+from sentinel_rag.language.notes import CodedNote
 from sentinel_rag.language.notes import brief as note_in_brief
 
 ABSENT = "not recorded"
@@ -243,7 +243,7 @@ class AnswerWriter:
         """A note that the tool's code wrote, with its place as evidence; `brief` leaves out what it explains."""
 
         told = "" if run.result is None else run.result.notes[place]
-        if brief and isinstance(told, Note):
+        if brief and isinstance(told, CodedNote):
             told = note_in_brief(told)
         self.say("Note: {}", self._fact(run, f"/notes/{place}", lambda _: plain(told, limit=600)))
 

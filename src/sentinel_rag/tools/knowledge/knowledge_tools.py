@@ -38,7 +38,7 @@ from sentinel_rag.knowledge.search import (
     question_of,
 )
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore, StoredChunk, Wanted
-from sentinel_rag.language.notes import Note, note
+from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.search_arguments import TOOL, KnowledgeQuery, read_question
 from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
@@ -83,7 +83,7 @@ class Namesakes:
         versions = [version_from_text(entry.document.etag) for entry in held]
         return any(version is not None and version.workspace == workspace for version in versions)
 
-    def remark(self, names: Iterable[str]) -> Note:
+    def remark(self, names: Iterable[str]) -> CodedNote:
         """What is said where hits of workspaces of these names were left out."""
         return note("namesakes_left_out" if self._ids else "other_workspaces_left_out", workspaces=sorted(set(names)))
 
@@ -213,7 +213,7 @@ class KnowledgeTools:
         return SearchAnswer(found.hits, (by_words_alone(because=because), *others))
 
 
-def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[SearchHit], list[Note], int]:
+def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[SearchHit], list[CodedNote], int]:
     """The parts of one document in their order, a remark if it goes on, and how much of each part is told. Where no
     section, or more than one, fits, those that there are come instead. Raises ToolFault if the caller may read no such
     document."""
@@ -302,7 +302,9 @@ def _like(asked: KnowledgeQuery, alike: Sequence[StoredChunk]) -> Facets:
     )
 
 
-def _remarks(asked: KnowledgeQuery, hits: Sequence[SearchHit], readable: Mapping[Collection, int]) -> Iterator[Note]:
+def _remarks(
+    asked: KnowledgeQuery, hits: Sequence[SearchHit], readable: Mapping[Collection, int]
+) -> Iterator[CodedNote]:
     cut = sum(len(hit.chunk.text) > MAX_HIT_CHARACTERS for hit in hits)
     if cut:
         yield note("hits_cut", count=cut, characters=MAX_HIT_CHARACTERS)
@@ -373,7 +375,9 @@ MOST_LOOKED_AT = 1_000
 NOT_RANKED = Similarity(None, None, (), (), ())
 
 
-def playbook_list(store: KnowledgeStore, asked: KnowledgeQuery, readable: int) -> tuple[list[SearchHit], list[Note]]:
+def playbook_list(
+    store: KnowledgeStore, asked: KnowledgeQuery, readable: int
+) -> tuple[list[SearchHit], list[CodedNote]]:
     """At most `asked.limit` playbooks, and a remark if the caller may read more; `readable` is how many that are."""
     hits: list[SearchHit] = []
     for name in sorted(store.versions(Collection.PLAYBOOKS))[:MOST_LOOKED_AT]:

@@ -32,7 +32,7 @@ from sentinel_rag.workspace.sample.records import (
     incident_rows,
     newest_state,
 )
-from sentinel_rag.workspace.sample.scenario import Story
+from sentinel_rag.workspace.sample.scenario import StoryRows
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.table_schemas import quote_name
 
@@ -87,8 +87,8 @@ def generate_estate(
     end = options.end_time()
     start = end - timedelta(days=options.days)
     tell("Writing incidents and alerts...")
-    attack = Story("attack", start=end - LENGTH, seed=options.seed)
-    hijack = Story("hijack", start=end - timedelta(hours=20), seed=options.seed)
+    attack = StoryRows("attack", start=end - LENGTH, seed=options.seed)
+    hijack = StoryRows("hijack", start=end - timedelta(hours=20), seed=options.seed)
     cases = [
         *everyday.everyday_cases(start=start, end=end - LENGTH, seed=options.seed, last_day=_LAST_DAY),
         _attack_case(attack.alerts()),

@@ -59,7 +59,7 @@ class _Moment:
         return f"{(self.start + timedelta(hours=float(hours))).isoformat()}Z"
 
 
-class Story:
+class StoryRows:
     """One part of the file, beginning at `start`."""
 
     def __init__(self, name: str, *, start: datetime, seed: int) -> None:
