@@ -6,7 +6,7 @@ errors are `SentinelError.to_dict` under `error`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
 
 _Body = TypeVar("_Body")
+_SHORT = frozenset({"queries", "faults"})
+"""Answered on the event loop, whose other requests change the same counts."""
 
 
 class ImportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +72,7 @@ class FaultsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Admin:
-    """The operations. Long ones run in a thread of their own, so that queries go on."""
+    """The operations. All but the short ones run in a thread of their own, so that queries go on."""
 
     def __init__(
         self, workspace: Workspace, admin_token: str, faults: FaultSchedule, query_counts: QueryCounts
@@ -83,26 +85,34 @@ class Admin:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/admin/tables", self._guarded(self._tables), methods=["GET"]),
-            Route("/admin/schema", self._guarded(self._schema), methods=["GET"]),
-            Route("/admin/import", self._guarded(self._import), methods=["POST"]),
-            Route("/admin/generate", self._guarded(self._generate), methods=["POST"]),
-            Route("/admin/query", self._guarded(self._query), methods=["POST"]),
-            Route("/admin/queries", self._guarded(self._queries), methods=["GET"]),
-            Route("/admin/watchlists", self._guarded(self._put_watchlist), methods=["POST"]),
-            Route("/admin/watchlists", self._guarded(self._remove_watchlist), methods=["DELETE"]),
-            Route("/admin/merge", self._guarded(self._merge), methods=["POST"]),
-            Route("/admin/faults", self._guarded(self._left_faults), methods=["GET"]),
-            Route("/admin/faults", self._guarded(self._set_faults), methods=["PUT"]),
-            Route("/admin/faults", self._guarded(self._add_faults), methods=["POST"]),
+            self._route("GET", "tables", self._tables),
+            self._route("GET", "schema", self._schema),
+            self._route("POST", "import", self._import, ImportBody),
+            self._route("POST", "generate", self._generate, GenerateBody),
+            self._route("POST", "query", self._query, AdminQueryBody),
+            self._route("GET", "queries", self._query_counts.to_dict),
+            self._route("POST", "watchlists", self._put_watchlist, WatchlistBody),
+            self._route("DELETE", "watchlists", self._remove_watchlist, WatchlistName),
+            self._route("POST", "merge", self._merge, MergeBody),
+            self._route("GET", "faults", self._faults.to_dict),
+            self._route("PUT", "faults", self._set_faults, FaultsBody),
+            self._route("POST", "faults", self._add_faults, FaultsBody),
         ]
 
-    def _guarded(self, operation: Callable[[bytes], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
+    def _route(
+        self, method: str, name: str, operation: Callable[..., Any], body: type[msgspec.Struct] | None = None
+    ) -> Route:
+        """The guarded route of `operation`, which is given the request's `body` where it takes one."""
+
         async def endpoint(request: Request) -> Response:
             if not same_secret(bearer_token(request.headers.get("authorization", "")), self._admin_token):
                 return _json(401, {"error": {"code": "unauthenticated", "message": "The admin token is wrong."}})
             try:
-                return _json(200, await operation(await read_body(request)))
+                sent = await read_body(request)
+                wanted = () if body is None else (_decoded(sent, body),)
+                if name in _SHORT:
+                    return _json(200, operation(*wanted))
+                return _json(200, await to_thread.run_sync(operation, *wanted, limiter=self._limiter))
             except BodyTooLargeError:
                 return _json(413, {"error": {"code": "too_large", "message": "The request is too large."}})
             except UnavailableError as error:
@@ -110,72 +120,39 @@ class Admin:
             except SentinelError as error:
                 return _json(400, {"error": error.to_dict()})
 
-        return endpoint
+        return Route(f"/admin/{name}", endpoint, methods=[method])
 
-    async def _tables(self, body: bytes) -> Any:
-        del body
-        tables = await to_thread.run_sync(self._workspace.tables, limiter=self._limiter)
-        return {"tables": [table.to_dict() for table in tables]}
+    def _tables(self) -> Any:
+        return {"tables": [table.to_dict() for table in self._workspace.tables()]}
 
-    async def _schema(self, body: bytes) -> Any:
-        del body
-        schema = await to_thread.run_sync(self._workspace.schema, limiter=self._limiter)
-        return {"schema": {table: dict(columns) for table, columns in schema.items()}}
+    def _schema(self) -> Any:
+        return {"schema": {table: dict(columns) for table, columns in self._workspace.schema().items()}}
 
-    async def _import(self, body: bytes) -> Any:
-        wanted = _decoded(body, ImportBody)
+    def _import(self, wanted: ImportBody) -> Any:
         path = Path(wanted.path)
         if not path.is_absolute():
             raise UsageError(f"The path {path} is not absolute.", next_step="Send the whole path of the file.")
+        reports = self._workspace.import_path(path, table=wanted.table)
+        return {"reports": [report.to_dict() for report in reports], "questions": questions_of(reports)}
 
-        def run() -> Any:
-            reports = self._workspace.import_path(path, table=wanted.table)
-            return {"reports": [report.to_dict() for report in reports], "questions": questions_of(reports)}
-
-        return await to_thread.run_sync(run, limiter=self._limiter)
-
-    async def _generate(self, body: bytes) -> Any:
-        wanted = _decoded(body or b"{}", GenerateBody)
+    def _generate(self, wanted: GenerateBody) -> Any:
         options = EstateOptions(days=wanted.days, events=wanted.events, seed=wanted.seed, end=wanted.end)
+        return {"guide": self._workspace.generate(options).to_dict()}
 
-        def run() -> Any:
-            return self._workspace.generate(options).to_dict()
+    def _query(self, wanted: AdminQueryBody) -> Any:
+        return self._workspace.query(wanted.kql, timespan=wanted.timespan, max_rows=wanted.max_rows).to_dict()
 
-        return {"guide": await to_thread.run_sync(run, limiter=self._limiter)}
+    def _put_watchlist(self, wanted: WatchlistBody) -> Any:
+        lists, path = self._workspace.watchlists, Path(wanted.path)
+        return lists.put(wanted.alias, path, search_key=wanted.search_key, replaces=wanted.replaces)
 
-    async def _query(self, body: bytes) -> Any:
-        wanted = _decoded(body, AdminQueryBody)
+    def _remove_watchlist(self, wanted: WatchlistName) -> Any:
+        self._workspace.watchlists.remove(wanted.alias)
+        return {"alias": wanted.alias}
 
-        def run() -> Any:
-            answer = self._workspace.query(wanted.kql, timespan=wanted.timespan, max_rows=wanted.max_rows)
-            return answer.to_dict()
-
-        return await to_thread.run_sync(run, limiter=self._limiter)
-
-    async def _put_watchlist(self, body: bytes) -> Any:
-        wanted = _decoded(body, WatchlistBody)
-
-        def run() -> Any:
-            lists, path = self._workspace.watchlists, Path(wanted.path)
-            return lists.put(wanted.alias, path, search_key=wanted.search_key, replaces=wanted.replaces)
-
-        return await to_thread.run_sync(run, limiter=self._limiter)
-
-    async def _remove_watchlist(self, body: bytes) -> Any:
-        alias = _decoded(body, WatchlistName).alias
-        await to_thread.run_sync(self._workspace.watchlists.remove, alias, limiter=self._limiter)
-        return {"alias": alias}
-
-    async def _queries(self, body: bytes) -> Any:
-        del body
-        return self._query_counts.to_dict()
-
-    async def _merge(self, body: bytes) -> Any:
-        wanted = _decoded(body, MergeBody)
+    def _merge(self, wanted: MergeBody) -> Any:
         try:
-            await to_thread.run_sync(
-                self._workspace.incidents.merge, wanted.source, wanted.target, limiter=self._limiter
-            )
+            self._workspace.incidents.merge(wanted.source, wanted.target)
         except LookupError as error:
             raise UsageError(
                 f"No incident has the number {error}, or it is both source and target.",
@@ -183,22 +160,18 @@ class Admin:
             ) from None
         return {"source": wanted.source, "target": wanted.target}
 
-    async def _left_faults(self, body: bytes) -> Any:
-        del body
+    def _set_faults(self, wanted: FaultsBody) -> Any:
+        self._faults.replace(wanted.faults)
         return self._faults.to_dict()
 
-    async def _set_faults(self, body: bytes) -> Any:
-        self._faults.replace(_decoded(body, FaultsBody).faults)
-        return self._faults.to_dict()
-
-    async def _add_faults(self, body: bytes) -> Any:
-        self._faults.add(_decoded(body, FaultsBody).faults)
+    def _add_faults(self, wanted: FaultsBody) -> Any:
+        self._faults.add(wanted.faults)
         return self._faults.to_dict()
 
 
 def _decoded(body: bytes, type_: type[_Body]) -> _Body:
     try:
-        return msgspec.json.decode(body, type=type_)
+        return msgspec.json.decode(body or b"{}", type=type_)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"The request body is wrong: {error}.", next_step="Correct it and send it again.") from error
 

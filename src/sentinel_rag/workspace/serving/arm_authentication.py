@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.servers import bearer_token
+from sentinel_rag.workspace.incidents.bodies import BodyError
 from sentinel_rag.workspace.serving.arm_answers import ArmError, refusal, response
 from sentinel_rag.workspace.serving.authentication import (
     MANAGEMENT_AUDIENCES,
@@ -115,7 +117,34 @@ class ArmAnswer:
     body: dict[str, Any] | None
 
 
-Handler = Callable[[Request], Awaitable[ArmAnswer]]
+@dataclass(frozen=True, slots=True)
+class ArmRequest:
+    """What an operation may ask of a request that was let in. `url` is without its query: a nextLink leads to the host
+    that was asked."""
+
+    path: Mapping[str, str]
+    parameters: dict[str, str]
+    url: str
+    if_match: str | None
+    body: bytes
+
+    def guid(self, key: str) -> str:
+        """The GUID at `key` of the path, in lower case. Raises ArmError."""
+        text = self.path[key]
+        if not _GUID.fullmatch(text):
+            raise ArmError(400, "BadRequest", f"The id '{text[:60]}' is not a GUID.")
+        return text.lower()
+
+    def json(self) -> Any:
+        """The JSON of the body. Raises ArmError."""
+        try:
+            return msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            message = "The request content was invalid and could not be read."
+            raise ArmError(400, "InvalidRequestContent", message) from None
+
+
+Handler = Callable[[ArmRequest], ArmAnswer]
 
 
 class ArmAuthentication:
@@ -135,16 +164,20 @@ class ArmAuthentication:
         writes: bool = False,
         api_versions: tuple[str, ...] = API_VERSIONS,
     ) -> Callable[[Request], Awaitable[Response]]:
-        """`handler` behind the checks and the rate limits; `operation` names it in the limits."""
+        """`handler` in a thread, behind the checks and the rate limits; `operation` names it in the limits."""
 
         async def endpoint(request: Request) -> Response:
             try:
                 self._check(request, api_versions)
                 headers = self._limits.admit(operation, writes=writes)
-                answer = await handler(request)
+                answer = await to_thread.run_sync(handler, await _read(request))
                 return response(answer.status, answer.body, headers)
             except ArmError as error:
                 return refusal(error)
+            except BodyTooLargeError:
+                return refusal(ArmError(413, "RequestEntityTooLarge", "The request is too large."))
+            except BodyError as error:
+                return refusal(ArmError(400, "BadRequest", str(error)))
             except UnavailableError as error:
                 return refusal(ArmError(503, "ServiceUnavailable", str(error), headers={"retry-after": "5"}))
             except SentinelError as error:
@@ -183,22 +216,14 @@ class ArmAuthentication:
             raise ArmError(400, "InvalidApiVersionParameter", message)
 
 
-def guid_of(request: Request, key: str) -> str:
-    """The GUID at `key` of the path, in lower case. Raises ArmError."""
-    text: str = request.path_params[key]
-    if not _GUID.fullmatch(text):
-        raise ArmError(400, "BadRequest", f"The id '{text[:60]}' is not a GUID.")
-    return text.lower()
-
-
-async def json_of(request: Request) -> Any:
-    """The JSON of the body. Raises ArmError."""
-    try:
-        return msgspec.json.decode(await read_body(request))
-    except BodyTooLargeError:
-        raise ArmError(413, "RequestEntityTooLarge", "The request is too large.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ArmError(400, "InvalidRequestContent", "The request content was invalid and could not be read.") from None
+async def _read(request: Request) -> ArmRequest:
+    return ArmRequest(
+        path=request.path_params,
+        parameters=dict(request.query_params),
+        url=str(request.url.replace(query="", fragment="")),
+        if_match=request.headers.get("if-match"),
+        body=await read_body(request),
+    )
 
 
 def _named_parts(resource_id: str) -> dict[str, str]:

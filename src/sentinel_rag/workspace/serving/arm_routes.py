@@ -7,16 +7,13 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
-from anyio import to_thread
-from starlette.requests import Request
 from starlette.routing import Route
 
 from sentinel_rag.workspace.incidents.bodies import (
-    BodyError,
     NotCurrentError,
     Row,
     bookmark_body,
@@ -31,7 +28,6 @@ from sentinel_rag.workspace.incidents.bodies import (
 from sentinel_rag.workspace.incidents.entity_bodies import alert_body, entities_body
 from sentinel_rag.workspace.incidents.incident_store import (
     MAX_BOOKMARKS,
-    Comment,
     IncidentStore,
     TooManyBookmarksError,
     TooManyCommentsError,
@@ -40,7 +36,7 @@ from sentinel_rag.workspace.incidents.incident_store import (
 from sentinel_rag.workspace.incidents.odata_filter import ODataError, compile_filter, compile_order
 from sentinel_rag.workspace.incidents.version_log import Author
 from sentinel_rag.workspace.serving.arm_answers import ArmError, no_incident, stale
-from sentinel_rag.workspace.serving.arm_authentication import ArmAnswer, ArmAuthentication, guid_of, json_of
+from sentinel_rag.workspace.serving.arm_authentication import ArmAnswer, ArmAuthentication, ArmRequest
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
@@ -72,11 +68,6 @@ def read_page(incidents: IncidentStore, parameters: Mapping[str, str], url: str,
         token = _token(_Place(place.offset + top, as_of, asked))
         body["nextLink"] = f"{url}?{urlencode({**parameters, '$skipToken': token}, quote_via=quote)}"
     return body
-
-
-def own_url(request: Request) -> str:
-    """The URL of the request without its query: a nextLink leads to the host that was asked."""
-    return str(request.url.replace(query="", fragment=""))
 
 
 def _top(text: str | None) -> int:
@@ -111,6 +102,7 @@ def _place(token: str | None, asked: str) -> _Place:
     return place
 
 
+_Found = TypeVar("_Found")
 _RELATION = re.compile(r"[a-zA-Z0-9-]{3,63}")
 
 RouteMaker = Callable[[str, str, str, Any], Route]
@@ -144,91 +136,73 @@ class _Bookmarks:
         self._path = workspace_path
         self._author = author
 
-    async def listed(self, _: Request) -> ArmAnswer:
-        rows = await to_thread.run_sync(self._bookmarks.all)
-        return ArmAnswer(200, {"value": [bookmark_body(row, self._path) for row in rows]})
+    def listed(self, _: ArmRequest) -> ArmAnswer:
+        return ArmAnswer(200, {"value": [bookmark_body(row, self._path) for row in self._bookmarks.all()]})
 
-    async def get(self, request: Request) -> ArmAnswer:
-        name = guid_of(request, "bookmark")
-        row = await to_thread.run_sync(self._bookmarks.get, name)
+    def get(self, request: ArmRequest) -> ArmAnswer:
+        name = request.guid("bookmark")
+        row = self._bookmarks.get(name)
         if row is None:
             raise _no_bookmark(name)
         return ArmAnswer(200, bookmark_body(row, self._path))
 
-    async def put(self, request: Request) -> ArmAnswer:
-        name = guid_of(request, "bookmark")
-        body = await json_of(request)
-        if_match = request.headers.get("if-match")
+    def put(self, request: ArmRequest) -> ArmAnswer:
+        name = request.guid("bookmark")
+        body = read_bookmark(request.json())
+        try:
+            row, created = self._bookmarks.put(name, body, self._author, if_match=request.if_match)
+        except NotCurrentError:
+            raise stale("bookmark", name, request.if_match) from None
+        return ArmAnswer(201 if created else 200, bookmark_body(row, self._path))
 
-        def work() -> ArmAnswer:
-            try:
-                row, created = self._bookmarks.put(name, read_bookmark(body), self._author, if_match=if_match)
-            except BodyError as error:
-                raise ArmError(400, "BadRequest", str(error)) from None
-            except NotCurrentError:
-                raise stale("bookmark", name, if_match) from None
-            return ArmAnswer(201 if created else 200, bookmark_body(row, self._path))
+    def delete(self, request: ArmRequest) -> ArmAnswer:
+        return ArmAnswer(200 if self._bookmarks.delete(request.guid("bookmark")) else 204, None)
 
-        return await to_thread.run_sync(work)
-
-    async def delete(self, request: Request) -> ArmAnswer:
-        gone = await to_thread.run_sync(self._bookmarks.delete, guid_of(request, "bookmark"))
-        return ArmAnswer(200 if gone else 204, None)
-
-    async def of_incident(self, request: Request) -> ArmAnswer:
-        name = guid_of(request, "incident")
-        rows = await to_thread.run_sync(self._bookmarks.of_incident, name)
-        if rows is None:
-            raise no_incident(name)
+    def of_incident(self, request: ArmRequest) -> ArmAnswer:
+        rows = _of_incident(self._bookmarks.of_incident, request)
         return ArmAnswer(200, {"value": [bookmark_entity(row, self._path) for row in rows]})
 
-    async def relations(self, request: Request) -> ArmAnswer:
-        name = guid_of(request, "incident")
-        bodies = [relation_body(name, *each, self._path) for each in await self._related(name)]
-        return ArmAnswer(200, {"value": bodies})
+    def relations(self, request: ArmRequest) -> ArmAnswer:
+        name = request.guid("incident")
+        related = _of_incident(self._bookmarks.relations, request)
+        return ArmAnswer(200, {"value": [relation_body(name, *each, self._path) for each in related]})
 
-    async def relation(self, request: Request) -> ArmAnswer:
-        name, wanted = guid_of(request, "incident"), _relation_of(request)
-        for each in await self._related(name):
+    def relation(self, request: ArmRequest) -> ArmAnswer:
+        name, wanted = request.guid("incident"), _relation_of(request)
+        for each in _of_incident(self._bookmarks.relations, request):
             if each[0].lower() == wanted.lower():
                 return ArmAnswer(200, relation_body(name, *each, self._path))
         raise ArmError(404, "NotFound", f"The relation '{wanted}' could not be found.")
 
-    async def relate(self, request: Request) -> ArmAnswer:
-        name, relation = guid_of(request, "incident"), _relation_of(request)
-        body = await json_of(request)
+    def relate(self, request: ArmRequest) -> ArmAnswer:
+        name, relation = request.guid("incident"), _relation_of(request)
+        bookmark = related_bookmark(request.json(), self._path)
+        try:
+            fresh = self._bookmarks.relate(name, relation, bookmark, self._author)
+        except KeyError:
+            raise _no_bookmark(bookmark) from None
+        except TooManyBookmarksError:
+            raise ArmError(400, "BadRequest", f"An incident holds at most {MAX_BOOKMARKS} bookmarks.") from None
+        if fresh is None:
+            raise no_incident(name)
+        return ArmAnswer(201 if fresh else 200, relation_body(name, relation, bookmark, self._path))
 
-        def work() -> ArmAnswer:
-            try:
-                bookmark = related_bookmark(body, self._path)
-                fresh = self._bookmarks.relate(name, relation, bookmark, self._author)
-            except BodyError as error:
-                raise ArmError(400, "BadRequest", str(error)) from None
-            except KeyError:
-                raise _no_bookmark(bookmark) from None
-            except TooManyBookmarksError:
-                message = f"An incident holds at most {MAX_BOOKMARKS} bookmarks."
-                raise ArmError(400, "BadRequest", message) from None
-            if fresh is None:
-                raise no_incident(name)
-            return ArmAnswer(201 if fresh else 200, relation_body(name, relation, bookmark, self._path))
-
-        return await to_thread.run_sync(work)
-
-    async def unrelate(self, request: Request) -> ArmAnswer:
-        name, relation = guid_of(request, "incident"), _relation_of(request)
-        gone = await to_thread.run_sync(self._bookmarks.unrelate, name, relation, self._author)
+    def unrelate(self, request: ArmRequest) -> ArmAnswer:
+        gone = self._bookmarks.unrelate(request.guid("incident"), _relation_of(request), self._author)
         return ArmAnswer(200 if gone else 204, None)
 
-    async def _related(self, incident: str) -> list[tuple[str, str]]:
-        found = await to_thread.run_sync(self._bookmarks.relations, incident)
-        if found is None:
-            raise no_incident(incident)
-        return found
+
+def _of_incident(read: Callable[[str], _Found | None], request: ArmRequest) -> _Found:
+    """What `read` finds for the incident of the path. Raises ArmError if there is none."""
+    name = request.guid("incident")
+    found = read(name)
+    if found is None:
+        raise no_incident(name)
+    return found
 
 
-def _relation_of(request: Request) -> str:
-    text: str = request.path_params["relation"]
+def _relation_of(request: ArmRequest) -> str:
+    text = request.path["relation"]
     if not _RELATION.fullmatch(text):
         raise ArmError(400, "BadRequest", f"'{text[:60]}' cannot name a relation: 3 to 63 letters, digits and hyphens.")
     return text
@@ -278,7 +252,7 @@ def routes(workspace: Workspace, door: ArmAuthentication, workspace_id: str) -> 
     ]
 
 
-async def _permissions(_: Request) -> ArmAnswer:
+def _permissions(_: ArmRequest) -> ArmAnswer:
     return ArmAnswer(200, _PERMISSIONS)
 
 
@@ -296,89 +270,57 @@ class _Incidents:
         self._path = workspace_path
         self._workspace_id = workspace_id
 
-    async def listed(self, request: Request) -> ArmAnswer:
-        parameters = dict(request.query_params)
-        page = await to_thread.run_sync(read_page, self._incidents, parameters, own_url(request), self._path)
-        return ArmAnswer(200, page)
+    def listed(self, request: ArmRequest) -> ArmAnswer:
+        return ArmAnswer(200, read_page(self._incidents, request.parameters, request.url, self._path))
 
-    async def get(self, request: Request) -> ArmAnswer:
-        return ArmAnswer(200, incident_body(await self._row(request), self._path))
+    def get(self, request: ArmRequest) -> ArmAnswer:
+        return ArmAnswer(200, incident_body(_of_incident(self._incidents.get, request), self._path))
 
-    async def put(self, request: Request) -> ArmAnswer:
-        name = guid_of(request, "incident")
-        body = await json_of(request)
-        if_match = request.headers.get("if-match")
-
-        def work() -> tuple[Row, bool]:
-            try:
-                return self._incidents.put(name, read_incident(body), CALLER, if_match=if_match)
-            except BodyError as error:
-                raise ArmError(400, "BadRequest", str(error)) from None
-            except NotCurrentError:
-                raise stale("incident", name, if_match) from None
-
-        row, created = await to_thread.run_sync(work)
+    def put(self, request: ArmRequest) -> ArmAnswer:
+        name = request.guid("incident")
+        body = read_incident(request.json())
+        try:
+            row, created = self._incidents.put(name, body, CALLER, if_match=request.if_match)
+        except NotCurrentError:
+            raise stale("incident", name, request.if_match) from None
         return ArmAnswer(201 if created else 200, incident_body(row, self._path))
 
-    async def alerts(self, request: Request) -> ArmAnswer:
-        rows = await self._alerts(request)
+    def alerts(self, request: ArmRequest) -> ArmAnswer:
+        rows = self._alerts(request)
         return ArmAnswer(200, {"value": [alert_body(row, self._path, self._workspace_id) for row in rows]})
 
-    async def entities(self, request: Request) -> ArmAnswer:
-        rows = await self._alerts(request)
-        return ArmAnswer(200, await to_thread.run_sync(entities_body, rows, self._path))
+    def entities(self, request: ArmRequest) -> ArmAnswer:
+        return ArmAnswer(200, entities_body(self._alerts(request), self._path))
 
-    async def comments(self, request: Request) -> ArmAnswer:
-        name = guid_of(request, "incident")
-        comments = await self._comments(name)
+    def comments(self, request: ArmRequest) -> ArmAnswer:
+        name = request.guid("incident")
+        comments = _of_incident(self._incidents.comments, request)
         return ArmAnswer(200, {"value": [comment_body(comment, name, self._path) for comment in comments]})
 
-    async def comment(self, request: Request) -> ArmAnswer:
-        name, wanted = guid_of(request, "incident"), guid_of(request, "comment")
-        for comment in await self._comments(name):
+    def comment(self, request: ArmRequest) -> ArmAnswer:
+        name, wanted = request.guid("incident"), request.guid("comment")
+        for comment in _of_incident(self._incidents.comments, request):
             if comment.name.lower() == wanted:
                 return ArmAnswer(200, comment_body(comment, name, self._path))
         raise ArmError(404, "NotFound", f"The comment '{wanted}' could not be found.")
 
-    async def put_comment(self, request: Request) -> ArmAnswer:
-        name, wanted = guid_of(request, "incident"), guid_of(request, "comment")
-        body = await json_of(request)
-        if_match = request.headers.get("if-match")
-
-        def work() -> tuple[Comment, bool] | None:
-            try:
-                message, etag = read_comment(body)
-                return self._incidents.put_comment(name, wanted, message, CALLER, etag=if_match or etag)
-            except BodyError as error:
-                raise ArmError(400, "BadRequest", str(error)) from None
-            except NotCurrentError:
-                raise stale("comment", wanted, if_match) from None
-            except TooManyCommentsError:
-                raise ArmError(400, "BadRequest", "An incident holds at most 100 comments.") from None
-
-        written = await to_thread.run_sync(work)
+    def put_comment(self, request: ArmRequest) -> ArmAnswer:
+        name, wanted = request.guid("incident"), request.guid("comment")
+        message, etag = read_comment(request.json())
+        try:
+            written = self._incidents.put_comment(name, wanted, message, CALLER, etag=request.if_match or etag)
+        except NotCurrentError:
+            raise stale("comment", wanted, request.if_match) from None
+        except TooManyCommentsError:
+            raise ArmError(400, "BadRequest", "An incident holds at most 100 comments.") from None
         if written is None:
             raise no_incident(name)
         comment, created = written
         return ArmAnswer(201 if created else 200, comment_body(comment, name, self._path))
 
-    async def delete_comment(self, request: Request) -> ArmAnswer:
-        name, wanted = guid_of(request, "incident"), guid_of(request, "comment")
-        gone = await to_thread.run_sync(self._incidents.delete_comment, name, wanted, CALLER)
+    def delete_comment(self, request: ArmRequest) -> ArmAnswer:
+        gone = self._incidents.delete_comment(request.guid("incident"), request.guid("comment"), CALLER)
         return ArmAnswer(200 if gone else 204, None)
 
-    async def _row(self, request: Request) -> Row:
-        name = guid_of(request, "incident")
-        row = await to_thread.run_sync(self._incidents.get, name)
-        if row is None:
-            raise no_incident(name)
-        return row
-
-    async def _alerts(self, request: Request) -> list[Row]:
-        return await to_thread.run_sync(self._incidents.alerts, await self._row(request))
-
-    async def _comments(self, name: str) -> list[Comment]:
-        comments = await to_thread.run_sync(self._incidents.comments, name)
-        if comments is None:
-            raise no_incident(name)
-        return comments
+    def _alerts(self, request: ArmRequest) -> list[Row]:
+        return self._incidents.alerts(_of_incident(self._incidents.get, request))
