@@ -20,7 +20,7 @@ from bench.harness import paired, timings, write
 from sentinel_rag.app.processes import running_zones
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._clients import AgentClient, user_session

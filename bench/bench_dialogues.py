@@ -34,7 +34,7 @@ from bench.harness import write
 from bench.workspace_process import IDENTITY_HEADER, WORKSPACE_ID, workspace_process
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.workspace.workspace import Workspace
 

@@ -17,7 +17,7 @@ import anyio
 from bench.harness import timings, write
 from sentinel_rag.sentinel.kql_guard import KqlGuard, installed_parser
 from sentinel_rag.sentinel.kql_guard.official_parser import parser_state
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 from sentinel_rag.workspace.queries import TimeRange, translate
 from sentinel_rag.workspace.table_schemas import known_tables
 

@@ -30,7 +30,7 @@ from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import DocumentResult, ToolCall
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SENTINEL_TOOLS, SEVERITIES
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 from sentinel_rag_testing.scripted_gateway import rows_result
 
 QUESTIONS = Path(__file__).parent / "questions"

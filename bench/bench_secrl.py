@@ -40,7 +40,7 @@ from sentinel_rag.contracts.ports import Question, utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryResult
 from sentinel_rag.contracts.tool_calls import Failed, Succeeded, ToolCall, ToolOutcome
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.workspace.workspace import Workspace
 

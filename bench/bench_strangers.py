@@ -41,7 +41,7 @@ from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 from sentinel_rag.language.frames import Reader, WorkspaceNames
 from sentinel_rag.language.times import Now, read_time_in_its_zone
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 
 HISTORY = Path(__file__).parent / "results" / "strangers_history.jsonl"
 _OUTCOMES = {

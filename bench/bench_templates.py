@@ -22,9 +22,9 @@ from bench.volume_estate import ROWS, build
 from bench.workspace_process import IDENTITY_HEADER, WORKSPACE_ID, WorkspaceProcess, workspace_process
 from sentinel_rag.contracts.query_results import QueryError
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 
 RUNS = 5
 SLOW_S = 1.0

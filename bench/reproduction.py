@@ -19,7 +19,7 @@ from typing import Any
 from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import parse_time
-from sentinel_rag.sentinel.entities import EntityTally, parse_entities
+from sentinel_rag.sentinel.entities.entities import EntityTally, parse_entities
 from sentinel_rag.workspace.workspace import Workspace
 
 Records = Sequence[Mapping[str, Any]]

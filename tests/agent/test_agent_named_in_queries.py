@@ -8,7 +8,7 @@ import pytest
 from tests.support.small_estate import rows_result, small_estate
 
 from sentinel_rag.contracts.evidence import Answer, Outcome
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio

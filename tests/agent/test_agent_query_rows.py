@@ -14,7 +14,7 @@ from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryResult
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 from sentinel_rag_testing.scripted_gateway import rows_result
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-8")]

@@ -11,7 +11,7 @@ from tests.support.small_estate import NOW, rows_result, small_estate
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import ToolCall
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from tests.support.small_estate import NOW, rows_result, small_estate
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio

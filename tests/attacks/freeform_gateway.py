@@ -17,7 +17,7 @@ from sentinel_rag.gateway.upstream import McpHttpUpstream
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.freeform_query import FreeformQueries
 from sentinel_rag.sentinel.kql_guard import KqlGuard, OfficialParser
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.tools.sentinel import create_app
 from sentinel_rag.workspace.server import create_app as workspace_app

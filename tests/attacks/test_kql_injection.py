@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sentinel"))
 from sentinel_servers import ScriptedWire, Served
 from starlette.responses import JSONResponse
 
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ from sentinel_servers import IDENTITY_HEADER, WORKSPACE_ID, ScriptedWire
 from starlette.responses import JSONResponse
 
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.tools.mcp_frame import TokenAuthentication
 from sentinel_rag.tools.sentinel import create_app

@@ -22,7 +22,7 @@ from sentinel_rag.knowledge.embedding import Embedder
 from sentinel_rag.knowledge.incident_ingestion import WorkspaceReport, ingest_incidents
 from sentinel_rag.knowledge.stores import KnowledgeStore
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.rest.connection import RateBuckets
 from sentinel_rag.tools.knowledge.incident_source import FromThread, SentinelIncidents

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.tool_schemas import ENTITY_KINDS
-from sentinel_rag.sentinel.entities import (
+from sentinel_rag.sentinel.entities.entities import (
     EntityTally,
     entity_name,
     identifying_values,

@@ -25,7 +25,7 @@ from sentinel_rag.contracts.query_results import QueryError, QueryResult
 from sentinel_rag.sentinel.alert_events import AlertEvents
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.kql_guard import KqlGuard
-from sentinel_rag.sentinel.log_analytics import LogAnalytics, LogsWorkspace
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics, LogsWorkspace
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.rest.connection import RateBuckets
 from sentinel_rag.sentinel.service import SentinelService

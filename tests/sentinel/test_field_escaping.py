@@ -17,7 +17,7 @@ from law_examples import examples
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, SENTINEL_TOOLS, TOOLS_BY_NAME, WRITING_TOOLS
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.sentinel.template_registry import KqlTemplate, load_templates
+from sentinel_rag.sentinel.templates.template_registry import KqlTemplate, load_templates
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from sentinel_servers import connected, managed
 
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow, format_time, parse_time
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
-from sentinel_rag.sentinel.log_analytics import timespan_text
+from sentinel_rag.sentinel.logs.log_analytics import timespan_text
 from sentinel_rag.sentinel.service import SentinelService
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from estate_rows import alert, incident
 
-from sentinel_rag.sentinel.entity_search import MOST_CANDIDATES
-from sentinel_rag.sentinel.template_queries import MOST_ROWS_COUNTED
+from sentinel_rag.sentinel.incidents.entity_search import MOST_CANDIDATES
+from sentinel_rag.sentinel.templates.template_queries import MOST_ROWS_COUNTED
 from sentinel_rag.sentinel.threat_summary import MOST_ALERTS_READ
 
 pytestmark = pytest.mark.anyio

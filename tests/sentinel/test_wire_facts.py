@@ -25,7 +25,7 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, Que
 from sentinel_rag.sentinel.azure_policies import MOST_WAITED_S, QueryRetryPolicy, ResourceRetryPolicy
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential, azure_credential
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.response_bodies import retry_after_seconds
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.service import SentinelService

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.sentinel.template_registry import TEMPLATE_FOLDER, load_templates
+from sentinel_rag.sentinel.templates.template_registry import TEMPLATE_FOLDER, load_templates
 from sentinel_rag.surfaces.cli import main
 
 OWN = """\

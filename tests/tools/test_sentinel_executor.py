@@ -22,7 +22,7 @@ from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, PREVIEW_TOOLS, SEN
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.freeform_query import FreeformQueries
 from sentinel_rag.sentinel.kql_guard import KqlGuard
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.tools.sentinel import create_app
@@ -197,7 +197,7 @@ async def test_a_fault_of_ours_is_an_error_with_an_id_and_no_data(caplog: pytest
 
 def test_the_executor_holds_no_database_engine() -> None:
     code = (
-        "import sys; import sentinel_rag.tools.sentinel, sentinel_rag.sentinel.log_analytics as l; "
+        "import sys; import sentinel_rag.tools.sentinel, sentinel_rag.sentinel.logs.log_analytics as l; "
         "import sentinel_rag.sentinel.credentials as c; "
         "l.LogAnalytics(c.IdentityEndpointCredential('http://127.0.0.1:9', 'x'), endpoint='http://127.0.0.1:9'); "
         "print([n for n in ('duckdb', 'kql_duckdb', 'azure.identity', 'sentinel_rag.workspace', "

@@ -10,7 +10,7 @@ import pytest
 from runaway import IDENTITY_HEADER, RUNAWAYS, WORKSPACE_ID, RunawayServer, runaway_server
 
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 
 pytestmark = pytest.mark.requirement("DATA-4")
 

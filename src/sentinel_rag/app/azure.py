@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sentinel_rag.sentinel.access_checks import AccessCheck
     from sentinel_rag.sentinel.alert_events import AlertEvents
     from sentinel_rag.sentinel.freeform_query import FreeformQueries
-    from sentinel_rag.sentinel.log_analytics import LogsWorkspace
-    from sentinel_rag.sentinel.log_tables import LogsTable
+    from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
+    from sentinel_rag.sentinel.logs.log_tables import LogsTable
     from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
     from sentinel_rag.sentinel.rest.connection import RateBuckets
     from sentinel_rag.sentinel.service import SentinelService
@@ -39,7 +39,7 @@ def azure_access(settings: Settings) -> Mapping[str, tuple[AccessCheck, ...]]:
 async def _check_all(settings: Settings) -> dict[str, tuple[AccessCheck, ...]]:
     from sentinel_rag.sentinel.access_checks import check_access
     from sentinel_rag.sentinel.credentials import azure_credential
-    from sentinel_rag.sentinel.log_analytics import LogAnalytics
+    from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
     from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 
     found: dict[str, tuple[AccessCheck, ...]] = {}
@@ -108,7 +108,7 @@ def query_azure(workspace: NamedWorkspace, kql: str, span: TimeWindow) -> LogsTa
 
 async def _query(workspace: NamedWorkspace, kql: str, span: TimeWindow) -> LogsTable:
     from sentinel_rag.sentinel.credentials import azure_credential
-    from sentinel_rag.sentinel.log_analytics import LogAnalytics
+    from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 
     assert workspace.workspace_id is not None, "an embedded workspace is asked by its own way"
     credential = azure_credential(authority=workspace.authority)
@@ -123,7 +123,7 @@ def azure_schema(workspace: NamedWorkspace) -> Mapping[str, Mapping[str, str]]:
 
 async def _schema(workspace: NamedWorkspace) -> Mapping[str, Mapping[str, str]]:
     from sentinel_rag.sentinel.credentials import azure_credential
-    from sentinel_rag.sentinel.log_analytics import LogAnalytics
+    from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 
     assert workspace.workspace_id is not None, "an embedded workspace is asked by its own way"
     credential = azure_credential(authority=workspace.authority)
@@ -145,7 +145,7 @@ def connected_service(
 ) -> SentinelService:
     """The tools over `entries`, the first of which is the default. Raises ConfigurationError."""
     from sentinel_rag.sentinel.service import SentinelService
-    from sentinel_rag.sentinel.template_registry import load_templates
+    from sentinel_rag.sentinel.templates.template_registry import load_templates
 
     workspaces, rest = connected_workspaces(entries)
     folder = None if templates is None else Path(templates)
@@ -159,7 +159,7 @@ def connected_workspaces(
 ) -> tuple[dict[str, LogsWorkspace], dict[str, SentinelRest]]:
     """Log and REST of each of `entries` by its name, in their order; REST of those alone that have it. `share` is the
     part of Sentinel's request limits that is used. Whoever calls closes the connections. Raises ConfigurationError."""
-    from sentinel_rag.sentinel.log_analytics import IdentitySlots, LogAnalytics
+    from sentinel_rag.sentinel.logs.log_analytics import IdentitySlots, LogAnalytics
     from sentinel_rag.sentinel.rest import SentinelRest
 
     shared = _Shared(share)

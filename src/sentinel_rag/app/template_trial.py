@@ -1,7 +1,8 @@
 """Whether a KQL template runs: each is tried once, with sample values, on an embedded workspace without rows.
 
 The engine binds every name to the tables of Azure Monitor, so a misspelt table or column is found before an analyst
-meets it. Form faults are found before that, by `sentinel.template_registry`; custom tables are told as not tried.
+meets it. Form faults are found before that, by `sentinel.templates.template_registry`; custom tables are told as not
+tried.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from sentinel_rag.contracts.errors import SentinelError
 
 if TYPE_CHECKING:
-    from sentinel_rag.sentinel.template_registry import KqlTemplate
+    from sentinel_rag.sentinel.templates.template_registry import KqlTemplate
     from sentinel_rag.workspace.queries import KqlError
     from sentinel_rag.workspace.workspace import Workspace
 
@@ -32,7 +33,7 @@ class TrialReport:
 
 def try_templates(paths: Sequence[Path], *, taken: Collection[str]) -> TrialReport:
     """Check the form of each file and run its query. `taken` are names that none of them may have."""
-    from sentinel_rag.sentinel.template_registry import read_template
+    from sentinel_rag.sentinel.templates.template_registry import read_template
     from sentinel_rag.workspace.workspace import Workspace
 
     names: list[str] = []
@@ -58,7 +59,7 @@ def try_templates(paths: Sequence[Path], *, taken: Collection[str]) -> TrialRepo
 
 def _tried(template: KqlTemplate, path: Path, workspace: Workspace) -> tuple[list[str], list[str]]:
     from sentinel_rag.sentinel.arguments import nearest_hint
-    from sentinel_rag.sentinel.template_registry import TemplateFault, TemplateFile, read_template_file
+    from sentinel_rag.sentinel.templates.template_registry import TemplateFault, TemplateFile, read_template_file
     from sentinel_rag.sentinel.workspace_tables import KNOWN_TABLES
     from sentinel_rag.workspace.queries import KqlError
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.incidents import INCIDENT_TABLE
-from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE
+from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
 from sentinel_rag.sentinel.rest.incident_resources import UPDATE_INCIDENTS, WRITE_COMMENTS
 

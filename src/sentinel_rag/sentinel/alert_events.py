@@ -18,15 +18,9 @@ from typing import TYPE_CHECKING, Any
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
 from sentinel_rag.language.notes import CodedNote, note
-from sentinel_rag.sentinel import newest_alerts
-from sentinel_rag.sentinel.alert_entities import distinct_entities, full_entities
-from sentinel_rag.sentinel.alerts import Alert, alert_conditions, custom_details, extended_properties
-from sentinel_rag.sentinel.incidents import incident_links
-from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.near_names import is_plain
-from sentinel_rag.sentinel.response_bodies import load_json
-from sentinel_rag.sentinel.results import build_result, one_line
-from sentinel_rag.sentinel.stored_query import (
+from sentinel_rag.sentinel.alerts import newest_alerts
+from sentinel_rag.sentinel.alerts.alerts import Alert, alert_conditions, custom_details, extended_properties
+from sentinel_rag.sentinel.alerts.stored_query import (
     WAIT_S,
     AlertQuery,
     QueryNotRun,
@@ -35,7 +29,13 @@ from sentinel_rag.sentinel.stored_query import (
     count_notes,
     stored_query,
 )
-from sentinel_rag.sentinel.template_queries import json_rows
+from sentinel_rag.sentinel.entities.alert_entities import distinct_entities, full_entities
+from sentinel_rag.sentinel.incidents.incidents import incident_links
+from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.logs.near_names import is_plain
+from sentinel_rag.sentinel.response_bodies import load_json
+from sentinel_rag.sentinel.results import build_result, one_line
+from sentinel_rag.sentinel.templates.template_queries import json_rows
 from sentinel_rag.sentinel.workspace_tables import EMPTY
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
 

@@ -13,25 +13,23 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.contracts.tool_schemas import ALERT_STATUSES, SEVERITIES
 from sentinel_rag.language.notes import CodedNote, note
-from sentinel_rag.sentinel import newest_alerts
-from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, UNKNOWN, Alert, alert_conditions, alert_name, row_budget
-from sentinel_rag.sentinel.entity_search import find_entity_alerts
+from sentinel_rag.sentinel.alerts import newest_alerts
+from sentinel_rag.sentinel.alerts.alerts import ALERT_COLUMNS, UNKNOWN, Alert, alert_conditions, alert_name, row_budget
+from sentinel_rag.sentinel.alerts.newest_alerts import ALERT_TIME, FIRST_ROW
 from sentinel_rag.sentinel.failures import together
-from sentinel_rag.sentinel.incident_resolution import Resolution, resolve_incident
-from sentinel_rag.sentinel.incidents import (
+from sentinel_rag.sentinel.incidents.entity_search import find_entity_alerts
+from sentinel_rag.sentinel.incidents.incident_resolution import Resolution, resolve_incident
+from sentinel_rag.sentinel.incidents.incidents import (
     INCIDENT_TABLE,
-    MERGED,
-    MOST_IDS_IN_A_QUERY,
-    IncidentLinks,
     alert_ids_of,
     incident_links,
+    reader_notes,
 )
-from sentinel_rag.sentinel.kql_literals import list_literal
-from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.near_names import NameReading, readings_summary
-from sentinel_rag.sentinel.newest_alerts import ALERT_TIME, FIRST_ROW
+from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, list_literal
+from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.near_names import NameReading, readings_summary
+from sentinel_rag.sentinel.logs.time_windows import window_from
 from sentinel_rag.sentinel.results import build_result, lower_bound, ordered
-from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
 
 
@@ -45,33 +43,6 @@ def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> 
         return []
     gap = max(alert.record[FIRST_ROW] - alert.record["EndTime"] for alert in late) / timedelta(hours=1)
     return [note("alerts_recorded_late", count=len(late), hours=gap)]
-
-
-def reader_notes(found: Sequence[Alert], links: IncidentLinks) -> list[CodedNote]:
-    """What the rows alone would let a reader miss: snapshots, unreadable entities, alerts of several incidents."""
-    notes: list[CodedNote] = []
-    snapshots = [alert for alert in found if _disagrees(alert, links)]
-    if snapshots:
-        newest = max(str(alert.row_time) for alert in snapshots)
-        notes.append(note("alert_state_differs", count=len(snapshots), newest=newest))
-    unreadable = sum(not alert.entities.readable for alert in found)
-    if unreadable:
-        notes.append(note("entities_unreadable", count=unreadable, uncounted=False))
-    dangling = sum(alert.entities.dangling for alert in found)
-    if dangling:
-        notes.append(note("entities_dangling", count=dangling))
-    several = links.several()
-    if several:
-        notes.append(note("alerts_in_several_incidents", count=len(several)))
-    return notes
-
-
-def _disagrees(alert: Alert, links: IncidentLinks) -> bool:
-    number = links.number_of(alert.alert_id)
-    if number is None:
-        return False
-    alert_closed = alert.record["Status"] in ("Resolved", "Dismissed")
-    return alert_closed != (links.statuses.get(number) in ("Closed", MERGED))
 
 
 _COMMONEST_NAMES = 20

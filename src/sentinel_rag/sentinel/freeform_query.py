@@ -27,10 +27,10 @@ from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.failures import QueryFailedError, together
 from sentinel_rag.sentinel.kql_guard import COMPUTED_TIME, GuardReport, KqlGuard, KqlProblem
 from sentinel_rag.sentinel.kql_guard.analysis import nearest_names
-from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.time_windows import window_from
 from sentinel_rag.sentinel.results import build_result
-from sentinel_rag.sentinel.template_queries import json_rows
-from sentinel_rag.sentinel.time_windows import window_from
+from sentinel_rag.sentinel.templates.template_queries import json_rows
 from sentinel_rag.sentinel.workspace_view import Schema, TableStatistics, WorkspaceView
 
 # Works on text and knows just enough of KQL to tell code from comments and quoted text. It decides nothing about

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, Coverage, QueryResult, TimeWindow
 from sentinel_rag.language.notes import CodedNote
-from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_tables import LogsTable
 from sentinel_rag.sentinel.workspace_view import TableStatistics
 
 LONGEST_DESCRIPTION = 300

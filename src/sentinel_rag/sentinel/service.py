@@ -42,17 +42,21 @@ from sentinel_rag.contracts.tool_schemas import (
 from sentinel_rag.language.notes import in_workspace
 from sentinel_rag.sentinel.alert_events import AlertEvents
 from sentinel_rag.sentinel.alert_list import query_alerts
-from sentinel_rag.sentinel.alert_trend import get_alert_trend
+from sentinel_rag.sentinel.alerts.alert_trend import get_alert_trend
 from sentinel_rag.sentinel.arguments import checked_arguments, nearest_hint
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
-from sentinel_rag.sentinel.incident_detail import get_incident_detail
-from sentinel_rag.sentinel.incident_list import query_incidents
-from sentinel_rag.sentinel.incident_update import add_incident_comment, preview_incident_change, update_incident
-from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+from sentinel_rag.sentinel.incidents.incident_detail import get_incident_detail
+from sentinel_rag.sentinel.incidents.incident_list import query_incidents
+from sentinel_rag.sentinel.incidents.incident_update import (
+    add_incident_comment,
+    preview_incident_change,
+    update_incident,
+)
+from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
 from sentinel_rag.sentinel.results import told_result
-from sentinel_rag.sentinel.template_queries import TemplateTools
-from sentinel_rag.sentinel.template_registry import KqlTemplate, load_templates
+from sentinel_rag.sentinel.templates.template_queries import TemplateTools
+from sentinel_rag.sentinel.templates.template_registry import KqlTemplate, load_templates
 from sentinel_rag.sentinel.threat_summary import get_threat_summary, get_top_entities
 from sentinel_rag.sentinel.workspace_tables import describe_table, list_tables, search_logs
 from sentinel_rag.sentinel.workspace_view import TableStatisticsReader, WorkspaceSchema, WorkspaceView

@@ -13,10 +13,10 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryErrorCode, QueryResult, TimeWindow
 from sentinel_rag.language.notes import note
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument, together
-from sentinel_rag.sentinel.kql_literals import string_literal
-from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.logs.kql_literals import string_literal
+from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.logs.time_windows import window_from, within
 from sentinel_rag.sentinel.results import build_result, lower_bound, one_line
-from sentinel_rag.sentinel.time_windows import window_from, within
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
 
 # fmt: off

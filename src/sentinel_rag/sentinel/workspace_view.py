@@ -11,7 +11,7 @@ from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
-from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
 
 # Remembered for half a minute, because a schema of Azure is megabytes and a query that is put right asks for it again.

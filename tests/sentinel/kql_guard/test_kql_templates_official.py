@@ -10,7 +10,7 @@ from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.sentinel.kql_guard import KqlGuard, OfficialParser
 from sentinel_rag.sentinel.kql_guard.rules import TIME
-from sentinel_rag.sentinel.template_registry import KqlTemplate, load_templates
+from sentinel_rag.sentinel.templates.template_registry import KqlTemplate, load_templates
 from sentinel_rag.workspace.workspace import Workspace
 
 TEMPLATES = load_templates()

@@ -1,6 +1,6 @@
 """Times as a person types them behind an option: `2026-11-28`, `2026-11-28T02:00:00Z`, or how long back from now.
 
-What a length of time is, `sentinel.time_windows` says for the tools and for the command line alike.
+What a length of time is, `sentinel.logs.time_windows` says for the tools and for the command line alike.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import TimeWindow
-from sentinel_rag.sentinel.time_windows import read_duration
+from sentinel_rag.sentinel.logs.time_windows import read_duration
 
 _ABSOLUTE = re.compile(r"[0-9]{4}")
 

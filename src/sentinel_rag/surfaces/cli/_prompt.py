@@ -74,7 +74,7 @@ class ChatCompleter(Completer):
     def _template_names(self) -> tuple[str, ...]:
         if self._templates is None:
             from sentinel_rag.contracts.errors import SentinelError
-            from sentinel_rag.sentinel.template_registry import load_templates
+            from sentinel_rag.sentinel.templates.template_registry import load_templates
 
             try:
                 self._templates = tuple(load_templates(own=self._settings.templates))

@@ -265,7 +265,7 @@ def _embedded(settings: Settings, *, name: str, line: str) -> Finding:
 
 def templates(settings: Settings) -> Finding:
     """The named KQL templates, those of the operator's folder too."""
-    from sentinel_rag.sentinel.template_registry import load_templates
+    from sentinel_rag.sentinel.templates.template_registry import load_templates
 
     count = len(load_templates(own=settings.templates))
     own = "SENTINEL_TEMPLATES names a folder of your own" if settings.templates is None else str(settings.templates)

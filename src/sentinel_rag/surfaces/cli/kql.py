@@ -1,7 +1,7 @@
 """`sentinel kql templates` and `run`, and how each KQL command reaches the logs and prints their rows.
 
 A run by hand is the person's own act on their own workspace, so no policy applies and no record is written; the agent
-runs the same templates through the gateway. What a template is, `sentinel.template_registry` says.
+runs the same templates through the gateway. What a template is, `sentinel.templates.template_registry` says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryErrorCode, TimeWindow, format_time
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.template_registry import (
+from sentinel_rag.sentinel.templates.template_registry import (
     TEMPLATE_FOLDER,
     KqlTemplate,
     load_templates,
@@ -30,7 +30,7 @@ from sentinel_rag.surfaces.cli._moments import window_of
 from sentinel_rag.surfaces.rendering.visible import plain_cell, safe, safe_cell
 
 if TYPE_CHECKING:
-    from sentinel_rag.sentinel.log_tables import LogsTable
+    from sentinel_rag.sentinel.logs.log_tables import LogsTable
     from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess
 
 
@@ -90,8 +90,8 @@ class _Embedded:
         return {**reference_tables(), **self._access.schema()}
 
     def answer(self, kql: str, span: TimeWindow) -> LogsTable:
-        from sentinel_rag.sentinel.log_analytics import timespan_text
-        from sentinel_rag.sentinel.log_tables import decode_table
+        from sentinel_rag.sentinel.logs.log_analytics import timespan_text
+        from sentinel_rag.sentinel.logs.log_tables import decode_table
 
         answer = self._access.query(kql, timespan_text(span))
         return decode_table(answer, kql, partial_reason=answer["partial"])
@@ -211,7 +211,7 @@ def run(
     as_json: bool,
 ) -> int:
     """Run a template and print its first `limit` rows; 3 if none matches."""
-    from sentinel_rag.sentinel import template_queries
+    from sentinel_rag.sentinel.templates import template_queries
 
     settings = load_settings()
     template = _named(load_templates(own=settings.templates), name)

@@ -43,7 +43,7 @@ def run(
         except QueryFailedError as failure:
             raise _as_error(failure.error) from None
         from sentinel_rag.sentinel.freeform_query import holds_nothing
-        from sentinel_rag.sentinel.template_queries import json_rows, rows_counted
+        from sentinel_rag.sentinel.templates.template_queries import json_rows, rows_counted
 
         rows, total = json_rows(answer, limit), rows_counted(answer)
         notes = [*_notes(report), *([answer.partial_reason] if answer.partial else [])]

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.language.frames import Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
-from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.sentinel.templates.template_registry import load_templates
 from sentinel_rag.settings import Settings, load_settings
 
 

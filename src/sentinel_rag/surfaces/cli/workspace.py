@@ -138,7 +138,7 @@ def query(requested: str | None, words: list[str], *, window: TimeWindow, timesp
     if window != TimeWindow():
         if timespan is not None:
             raise UsageError("--timespan and --since or --until both say the window.", next_step="Give one of them.")
-        from sentinel_rag.sentinel.log_analytics import timespan_text
+        from sentinel_rag.sentinel.logs.log_analytics import timespan_text
 
         timespan = timespan_text(window)
     kql = read_text(words, what="query")

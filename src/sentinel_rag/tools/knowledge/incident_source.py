@@ -16,13 +16,13 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.knowledge.documents import IncidentRecord, incident_from_rest
 from sentinel_rag.knowledge.incident_ingestion import IncidentListing, ListedIncident, ReadIncident, StoredIncident
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.incident_dossiers import (
+from sentinel_rag.sentinel.incidents.incident_dossiers import (
     IncidentDossier,
     LoggedDossier,
     dossier_from_rest,
     dossiers_from_log,
 )
-from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import Incident, SentinelRest
 
 _FOR_NOW = frozenset({QueryErrorCode.THROTTLED, QueryErrorCode.TIMEOUT, QueryErrorCode.UNAVAILABLE})
