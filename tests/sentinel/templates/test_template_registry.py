@@ -175,7 +175,7 @@ def test_a_folder_without_templates_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_the_shipped_templates_are_package_data() -> None:
-    assert {path.suffix for path in TEMPLATE_FOLDER.iterdir()} == {".yaml"}
+    assert {path.suffix for path in TEMPLATE_FOLDER.iterdir() if path.is_file()} == {".yaml", ".py"}
 
 
 def test_the_filters_of_a_template_are_those_that_every_row_fulfils() -> None:

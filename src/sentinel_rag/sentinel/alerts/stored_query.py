@@ -21,7 +21,8 @@ from sentinel_rag.sentinel.alerts.alerts import extended_properties
 from sentinel_rag.sentinel.failures import QueryFailedError, together
 from sentinel_rag.sentinel.freeform_query import without_chart
 from sentinel_rag.sentinel.logs.kql_literals import datetime_literal
-from sentinel_rag.sentinel.logs.log_tables import LogsTable, parse_timespan
+from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.time_windows import read_span
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ _SLASHED = re.compile(
     r"(\d{1,2})/(\d{1,2})/(\d{4})[,\s]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,7}))?)?\s*([AP]\.?M\.?)?", re.IGNORECASE
 )
 _FRACTION = re.compile(r"(\.\d{6})\d+")
-_ISO_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 
 
 def stored_time(value: Any) -> datetime | None:
@@ -65,14 +65,8 @@ def _from_slashed(match: re.Match[str]) -> datetime:
 
 def stored_span(value: Any) -> timedelta | None:
     """The length that `14.00:00:00`, `05:00:00` or `P14D` tells; None for text that is none, or of no length."""
-    text = str(value or "").strip()
-    iso = _ISO_DURATION.fullmatch(text)
     try:
-        if iso is not None and any(iso.groups()):
-            days, hours, minutes, seconds = (int(part or 0) for part in iso.groups())
-            span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        else:
-            span = parse_timespan(text)
+        span = read_span(str(value or ""))
     except (ValueError, OverflowError):
         return None
     return span if span > timedelta(0) else None

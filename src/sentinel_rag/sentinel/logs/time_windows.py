@@ -18,6 +18,7 @@ from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.logs.kql_literals import datetime_literal
+from sentinel_rag.sentinel.logs.log_tables import parse_timespan
 
 # Lengths of time as people, models and APIs write them: `4h`, `PT4H`, `P7D`, `last 4 hours`, `last_24h`, `two weeks`.
 # One reader for the tools' `time_window` and for the options of the command line. What is nearly ISO 8601 is refused
@@ -41,17 +42,29 @@ HOW_TO_WRITE = "Write it like 30m, 4h, 7d, PT4H or P7D."
 
 def read_duration(text: str) -> timedelta:
     """The length that `text` means, more than nothing. Raises ValueError with a sentence for a person."""
-    written = text.strip()
-    if _LIKE_ISO.fullmatch(written):
-        span = _iso(written)
-    elif clock := _CLOCK.fullmatch(written):
-        days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
-        span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-    else:
-        span = _plain(written)
+    span = _length(text.strip())
     if not timedelta(0) < span <= LONGEST:
-        raise ValueError(f"{_shown(written)} is no length of time that can be asked for; it may be a hundred years.")
+        raise ValueError(
+            f"{_shown(text.strip())} is no length of time that can be asked for; it may be a hundred years."
+        )
     return span
+
+
+def read_span(text: str) -> timedelta:
+    """A length that may be nothing or less, in Kusto's form or in another. Raises ValueError or OverflowError."""
+    try:
+        return parse_timespan(text.strip())
+    except ValueError:
+        return _length(text.strip())
+
+
+def _length(text: str) -> timedelta:
+    if _LIKE_ISO.fullmatch(text):
+        return _iso(text)
+    if clock := _CLOCK.fullmatch(text):
+        days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+        return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    return _plain(text)
 
 
 def _iso(text: str) -> timedelta:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,15 +18,12 @@ from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.logs import kql_literals
-from sentinel_rag.sentinel.logs.log_tables import parse_timespan
+from sentinel_rag.sentinel.logs.time_windows import read_span
 
 PARAMETER_TYPES = ("string", "int", "real", "bool", "datetime", "timespan", "list", "enum")
 LONGEST_TEXT = 500
 LONGEST_LIST = 100
 _SAMPLE_TIME = datetime(2024, 1, 1, tzinfo=UTC)
-_SHORT_SPAN = re.compile(r"(\d{1,6}(?:\.\d+)?)\s*(d|h|m|s)", re.IGNORECASE)
-_ISO_SPAN = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", re.IGNORECASE)
-_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _EXPECTED = {
     "string": "text",
     "int": "a whole number",
@@ -194,17 +192,8 @@ class TemplateParameter:
 
     def _span(self, value: Any) -> timedelta:
         if isinstance(value, str):
-            try:
-                short = _SHORT_SPAN.fullmatch(value.strip())
-                if short:
-                    return timedelta(**{_UNITS[short[2].lower()]: float(short[1])})
-                iso = _ISO_SPAN.fullmatch(value.strip())
-                if iso and any(iso.groups()):
-                    days, hours, minutes, seconds = (int(part or 0) for part in iso.groups())
-                    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-                return parse_timespan(value.strip())
-            except (ValueError, OverflowError):
-                pass
+            with suppress(ValueError, OverflowError):
+                return read_span(value)
         raise self._wrong(value)
 
     def _texts(self, value: Any) -> list[str]:
