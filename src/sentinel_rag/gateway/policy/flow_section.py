@@ -28,7 +28,6 @@ from sentinel_rag.gateway.policy.fields import (
     FieldLabel,
     Path,
     ResultFields,
-    parse_pointer,
     pointer_text,
 )
 from sentinel_rag.gateway.policy.model import (
@@ -47,7 +46,7 @@ from sentinel_rag.gateway.policy.model import (
     ValueKind,
     Volume,
 )
-from sentinel_rag.gateway.policy.section import PolicyProblem, Section
+from sentinel_rag.gateway.policy.section import Section
 
 QUERY_SHAPED = frozenset({"run_freeform_kql", "get_alert_events"})
 """Tools of the Sentinel server whose columns are named, and whose rows may be made up, by the text of a query: `project
@@ -108,38 +107,33 @@ _LEVELS = [level.name for level in Sensitivity]
 _INTEGRITIES = [integrity.name for integrity in Integrity]
 
 
-def label(section: Section, key: str, problems: list[PolicyProblem]) -> Label | None:
+def label(section: Section, key: str) -> Label | None:
     """`{sensitivity: LOW, integrity: UNTRUSTED}`, both sides written out; None if the key is missing."""
-    item = section.item(key)
-    if item is None:
-        return None
-    return _label_of(Section(item, key, ("sensitivity", "integrity"), problems))
+    inner = section.section(key, ("sensitivity", "integrity"))
+    return None if inner is None else _label_of(inner)
 
 
-def fields(tool: Section, problems: list[PolicyProblem]) -> ResultFields:
+def fields(tool: Section) -> ResultFields:
     """`output_labels` and `exposure`."""
     labels: list[FieldLabel] = []
-    for item in tool.items("output_labels"):
-        section = Section(item, "an output label", ("path", "sensitivity", "integrity"), problems)
-        labels.append(FieldLabel(_path(section, problems), _label_of(section)))
+    for section in tool.sections("output_labels", "an output label", ("path", "sensitivity", "integrity")):
+        labels.append(FieldLabel(section.pointer("path", required=True), _label_of(section)))
     exposures: list[FieldExposure] = []
-    for item in tool.items("exposure"):
-        section = Section(item, "an exposure", ("path", "mode"), problems)
+    for section in tool.sections("exposure", "an exposure", ("path", "mode")):
         mode = section.choice("mode", [mode.value for mode in Exposure], Exposure.HIDE.value, required=True)
-        exposures.append(FieldExposure(_path(section, problems), Exposure(mode)))
+        exposures.append(FieldExposure(section.pointer("path", required=True), Exposure(mode)))
     for what, paths in (("output_labels", [e.path for e in labels]), ("exposure", [e.path for e in exposures])):
         if len(set(paths)) != len(paths):
-            problems.append(PolicyProblem(tool.line(what), f"{what} names one path twice"))
+            tool.fault(what, f"{what} names one path twice")
     return ResultFields(tuple(labels), tuple(exposures))
 
 
-def query_shaped_faults(tool: Section, result: ResultFields) -> list[PolicyProblem]:
-    """What is wrong with the labels and exposures of a tool whose columns are named by the text of a query.
+def check_query_shaped(tool: Section, result: ResultFields) -> None:
+    """Note what is wrong with the labels and exposures of a tool whose columns are named by the text of a query.
 
     A pattern by a column's name holds nothing back, since a query calls a column as it likes; and the names that it
     gives may be values of rows, so what holds for `/rows` has to hold for `/columns` too.
     """
-    problems: list[PolicyProblem] = []
     for key, paths in (
         ("output_labels", [entry.path for entry in result.labels]),
         ("exposure", [entry.path for entry in result.exposures]),
@@ -150,50 +144,47 @@ def query_shaped_faults(tool: Section, result: ResultFields) -> list[PolicyProbl
                     f"{key}: a query names its columns itself, so {pointer_text(path)} holds nothing back; "
                     "name /rows and /columns as a whole"
                 )
-                problems.append(PolicyProblem(tool.line(key), message))
+                tool.fault(key, message)
     rows, columns = ((name,) for name in _OF_QUERY)
     if result.exposure_at(rows) is not result.exposure_at(columns):
         message = "exposure: names of columns may be values of rows, so /rows and /columns need one mode"
-        problems.append(PolicyProblem(tool.line("exposure"), message))
+        tool.fault("exposure", message)
     if result.label_at(rows) != result.label_at(columns):
         message = "output_labels: names of columns may be values of rows, so /rows and /columns need one label"
-        problems.append(PolicyProblem(tool.line("output_labels"), message))
-    return problems
+        tool.fault("output_labels", message)
 
 
 _OF_QUERY = ("rows", "columns")
 """The parts of a result whose keys and names the query gives."""
 
 
-def row_labels(tool: Section, problems: list[PolicyProblem]) -> Path | None:
+def row_labels(tool: Section) -> Path | None:
     """`row_labels`: the JSON pointer of the list whose rows carry labels of their own; None if it is missing."""
-    if tool.item("row_labels") is None:
+    if not tool.has("row_labels"):
         return None
-    _only_ours(tool, "row_labels", "tells labels", problems)
-    path = _path(tool, problems, "row_labels")
+    _only_ours(tool, "row_labels", "tells labels")
+    path = tool.pointer("row_labels", required=True)
     if ANY in path:
-        problems.append(PolicyProblem(tool.line("row_labels"), "row_labels names one list, so it holds no *"))
+        tool.fault("row_labels", "row_labels names one list, so it holds no *")
     return path
 
 
-def sends_readers(tool: Section, problems: list[PolicyProblem]) -> bool:
+def sends_readers(tool: Section) -> bool:
     """`sends_readers`: whether the server is told under which names the caller may read."""
     if tool.flag("sends_readers"):
-        _only_ours(tool, "sends_readers", "is told who may read", problems)
+        _only_ours(tool, "sends_readers", "is told who may read")
         return True
     return False
 
 
-def _only_ours(tool: Section, key: str, what: str, problems: list[PolicyProblem]) -> None:
+def _only_ours(tool: Section, key: str, what: str) -> None:
     server = tool.text("server") or DEFAULT_SERVER
     if server not in OWN_SERVERS:
         message = f"{key}: no server but those of the product ({', '.join(OWN_SERVERS)}) {what}, and {server!r} is none"
-        problems.append(PolicyProblem(tool.line(key), message))
+        tool.fault(key, message)
 
 
-def resources(
-    tool: Section, key: str, parameters: Mapping[str, Parameter], problems: list[PolicyProblem]
-) -> tuple[str, ...]:
+def resources(tool: Section, key: str, parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
     """`reads` and `writes`: texts such as `incident/{incident}` or, for reads, `incident/*`."""
     found: list[str] = []
     for text in tool.texts(key, pattern=_RESOURCE, form="resources such as incident/{incident}"):
@@ -201,66 +192,54 @@ def resources(
         for name in names:
             if name not in parameters:
                 message = f"{key} speaks about an unknown parameter {name!r}{closest(name, parameters)}"
-                problems.append(PolicyProblem(tool.line(key), message))
+                tool.fault(key, message)
             elif key == "writes" and not parameters[name].required:
-                problems.append(
-                    PolicyProblem(tool.line(key), f"{key} needs a required parameter, {name!r} may be left out")
-                )
+                tool.fault(key, f"{key} needs a required parameter, {name!r} may be left out")
             elif parameters[name].type.kind not in (TypeName.STRING, TypeName.INTEGER):
-                problems.append(PolicyProblem(tool.line(key), f"{key} needs a string or integer, {name!r} is none"))
+                tool.fault(key, f"{key} needs a string or integer, {name!r} is none")
         if "*" in text and (key == "writes" or not text.endswith("/*") or text.count("*") > 1):
-            problems.append(PolicyProblem(tool.line(key), "* may stand once, at the end of what a tool reads"))
+            tool.fault(key, "* may stand once, at the end of what a tool reads")
         found.append(text)
     return tuple(found)
 
 
-def many_names_faults(tool: Section, parameter: str) -> list[PolicyProblem]:
-    """A resource that a call reads under one of its several names: what was written under another would not count."""
+def check_many_names(tool: Section, parameter: str) -> None:
+    """Note a resource read under one of its several names: what was written under another would not count."""
     item = tool.item("reads")
-    texts = item.value if item is not None and isinstance(item.value, list) else []
-    return [
-        PolicyProblem(
-            tool.line("reads"),
-            f"reads: an incident has several names (a number, a GUID, an address), and {text.value} would miss what "
-            "was written under another; write incident/*",
-        )
-        for text in texts
-        if parameter in _PLACE.findall(str(text.value))
-    ]
+    for text in item.value if item is not None and isinstance(item.value, list) else []:
+        if parameter in _PLACE.findall(str(text.value)):
+            tool.fault(
+                "reads",
+                f"reads: an incident has several names (a number, a GUID, an address), and {text.value} would miss "
+                "what was written under another; write incident/*",
+            )
 
 
-def rate(tool: Section, problems: list[PolicyProblem]) -> Rate | None:
+def rate(tool: Section) -> Rate | None:
     """`{calls: 30, seconds: 60}`."""
-    item = tool.item("rate")
-    if item is None:
+    section = tool.section("rate", ("calls", "seconds"))
+    if section is None:
         return None
-    section = Section(item, "rate", ("calls", "seconds"), problems)
-    calls = section.number("calls", low=1, high=MAX_RATE_CALLS, required=True)
+    calls = section.whole("calls", high=MAX_RATE_CALLS, required=True)
     seconds = section.number("seconds", low=1, high=MAX_RATE_SECONDS, required=True)
-    if calls is None or seconds is None:
-        return None
-    if calls != int(calls):
-        problems.append(PolicyProblem(section.line("calls"), "calls must be a whole number"))
-    return Rate(int(calls), seconds)
+    return None if calls is None or seconds is None else Rate(calls, seconds)
 
 
-def named_limit(tool: Section, problems: list[PolicyProblem]) -> int | None:
+def named_limit(tool: Section) -> int | None:
     """`named_limit`: how often a named value passes in a session; None if it is missing."""
-    return _whole(tool, "named_limit", problems)
+    return tool.whole("named_limit", high=MAX_COUNT)
 
 
-def result_form(tool: Section, problems: list[PolicyProblem]) -> str:
+def result_form(tool: Section) -> str:
     """`result`: how a server of another maker writes its rows; `text` for what is taken as it comes."""
     form = tool.choice("result", RESULT_FORMS, AS_IT_COMES)
-    if tool.item("result") is not None and (tool.text("server") or DEFAULT_SERVER) in OWN_SERVERS:
-        problems.append(
-            PolicyProblem(tool.line("result"), "result: the servers of the product tell typed rows themselves")
-        )
+    if tool.has("result") and (tool.text("server") or DEFAULT_SERVER) in OWN_SERVERS:
+        tool.fault("result", "result: the servers of the product tell typed rows themselves")
     return form
 
 
 def attested_kinds(
-    section: Section, key: str, value_type: ValueType, kinds: Mapping[str, NamedKind], problems: list[PolicyProblem]
+    section: Section, key: str, value_type: ValueType, kinds: Mapping[str, NamedKind]
 ) -> tuple[str, ...]:
     """The kinds of value that a user's words may name, one or a list, for a text, a whole number or a list of texts."""
     known = [*POLICY_KINDS, *kinds]
@@ -269,15 +248,13 @@ def attested_kinds(
         found = tuple(str(each.value) for each in item.value)
         for each in found:
             if each not in known:
-                problems.append(PolicyProblem(section.line(key), f"unknown {key} {each!r}{closest(each, known)}"))
+                section.fault(key, f"unknown {key} {each!r}{closest(each, known)}")
     else:
         text = section.choice(key, known, "")
         found = (text,) if text else ()
     texts = value_type.kind is TypeName.ARRAY and value_type.items is TypeName.STRING
     if found and value_type.kind not in (TypeName.STRING, TypeName.INTEGER) and not texts:
-        problems.append(
-            PolicyProblem(section.line(key), f"{key} belongs to the type string or integer, or an array of strings")
-        )
+        section.fault(key, f"{key} belongs to the type string or integer, or an array of strings")
     return found
 
 
@@ -298,91 +275,81 @@ def together_faults(parameters: Mapping[str, Parameter], name: str) -> list[str]
     return []
 
 
-def rule_accepts(
-    rule: Section, parameters: Mapping[str, Parameter], problems: list[PolicyProblem]
-) -> Mapping[str, Label]:
+def rule_accepts(rule: Section, parameters: Mapping[str, Parameter]) -> Mapping[str, Label]:
     """`accepts` of a rule: labels by the names of parameters."""
-    item = rule.item("accepts")
-    if item is None:
-        return {}
-    section = Section(item, "accepts", tuple(parameters), problems)
-    found = {name: label(section, name, problems) for name in parameters}
+    section = rule.section("accepts", tuple(parameters))
+    found = {} if section is None else {name: label(section, name) for name in parameters}
     return {name: each for name, each in found.items() if each is not None}
 
 
-def declassifications(
-    file: Section, tools: Mapping[str, ToolPolicy], problems: list[PolicyProblem]
-) -> tuple[Declassification, ...]:
+def declassifications(file: Section, tools: Mapping[str, ToolPolicy]) -> tuple[Declassification, ...]:
     """The top-level list `declassification`."""
     found: list[Declassification] = []
     keys = ("name", "tool", "parameter", "form", "max_length", "to")
-    for item in file.items("declassification"):
-        section = Section(item, "a declassification", keys, problems)
+    for section in file.sections("declassification", "a declassification", keys):
         name = section.text("name", required=True, pattern=_NAME)
-        tool, parameter = _parameter(section, tools, problems)
+        tool, parameter = _parameter(section, tools)
         form = section.choice("form", [form.value for form in PublicKind], PublicKind.HASH.value, required=True)
         length = section.number("max_length", low=1, high=MAX_DOMAIN)
-        to = label(section, "to", problems)
+        to = label(section, "to")
         if to is None:
-            problems.append(PolicyProblem(section.line("to"), "a declassification has no to"))
+            section.fault("to", "a declassification has no to")
         else:
             found.append(Declassification(name, tool, parameter, PublicKind(form), int(length or MAX_DOMAIN), to))
-    _claim_names(file, "declassification", [rule.name for rule in found], problems)
+    _claim_names(file, "declassification", [rule.name for rule in found])
     return tuple(found)
 
 
 def endorsements(
-    file: Section, tools: Mapping[str, ToolPolicy], kinds: Mapping[str, NamedKind], problems: list[PolicyProblem]
+    file: Section, tools: Mapping[str, ToolPolicy], kinds: Mapping[str, NamedKind]
 ) -> tuple[Endorsement, ...]:
     """The top-level list `endorsement`."""
     found: list[Endorsement] = []
     keys = ("name", "tool", "parameter", "rows", "match", "match_kind", "path", "kind", "inside", "most")
     known = [*POLICY_KINDS, *kinds]
-    for item in file.items("endorsement"):
-        section = Section(item, "an endorsement", keys, problems)
+    for section in file.sections("endorsement", "an endorsement", keys):
         name = section.text("name", required=True, pattern=_NAME)
-        by_rows = section.item("rows") is not None
-        if by_rows and section.item("parameter") is not None:
-            problems.append(PolicyProblem(section.line("rows"), "an endorsement has a parameter or rows, not both"))
-        tool, parameter = _tool(section, tools, problems) if by_rows else _parameter(section, tools, problems)
+        by_rows = section.has("rows")
+        if by_rows and section.has("parameter"):
+            section.fault("rows", "an endorsement has a parameter or rows, not both")
+        tool, parameter = _tool(section, tools) if by_rows else _parameter(section, tools)
         policy = tools.get(tool)
         if policy is not None and policy.server == DEFAULT_SERVER and policy.name in QUERY_SHAPED:
             message = f"the rows of {policy.name} are whatever its query makes, so they endorse nothing"
-            problems.append(PolicyProblem(section.line("tool"), message))
+            section.fault("tool", message)
         if policy is not None and parameter and not policy.parameters[parameter].attest:
             message = f"the parameter {parameter!r} has no attest, so the user's words never name it"
-            problems.append(PolicyProblem(section.line("parameter"), message))
+            section.fault("parameter", message)
         kind = section.choice("kind", known, ValueKind.HOST.value, required=True)
         if not by_rows:
             for key in ("match", "match_kind"):
-                if section.item(key) is not None:
-                    problems.append(PolicyProblem(section.line(key), f"{key} belongs to an endorsement with rows"))
+                if section.has(key):
+                    section.fault(key, f"{key} belongs to an endorsement with rows")
         found.append(
             Endorsement(
                 name=name,
                 tool=tool,
                 parameter=parameter,
-                path=_path(section, problems),
+                path=section.pointer("path", required=True),
                 kind=kind,
-                rows=_path(section, problems, "rows") if by_rows else None,
-                match=_path(section, problems, "match") if by_rows else (),
+                rows=section.pointer("rows", required=True) if by_rows else None,
+                match=section.pointer("match", required=True) if by_rows else (),
                 match_kind=section.choice("match_kind", known, "", required=True) if by_rows else "",
                 inside=section.flag("inside"),
-                most=_whole(section, "most", problems),
+                most=section.whole("most", high=MAX_COUNT),
             )
         )
-    _claim_names(file, "endorsement", [rule.name for rule in found], problems)
+    _claim_names(file, "endorsement", [rule.name for rule in found])
     return tuple(found)
 
 
-def kinds(file: Section, problems: list[PolicyProblem]) -> Mapping[str, NamedKind]:
+def kinds(file: Section) -> Mapping[str, NamedKind]:
     """The top-level list `kinds`."""
     found: dict[str, NamedKind] = {}
-    for item in file.items("kinds"):
-        section = Section(item, "a kind", ("name", "pattern", "beside", "any_case"), problems)
+    for section in file.sections("kinds", "a kind", ("name", "pattern", "beside", "any_case")):
         name = section.text("name", required=True, pattern=_NAME)
         if name in found or name in list(ValueKind):
-            problems.append(PolicyProblem(section.line("name"), f"there is a kind {name!r} already"))
+            section.fault("name", f"there is a kind {name!r} already")
         pattern = section.text("pattern", required=True)
         nouns = section.texts("beside", pattern=_NOUN, form="nouns in lower case")
         try:
@@ -390,36 +357,28 @@ def kinds(file: Section, problems: list[PolicyProblem]) -> Mapping[str, NamedKin
             whole, start = (compile_pattern(f"^(?:{pattern}){end}") for end in ("$", ""))
         except BadPattern as error:
             if pattern:
-                problems.append(PolicyProblem(section.line("pattern"), f"{error} (RE2 syntax)"))
+                section.fault("pattern", f"{error} (RE2 syntax)")
             continue
         if whole.search("") is not None:
-            problems.append(PolicyProblem(section.line("pattern"), "the pattern of a kind may not take the empty text"))
+            section.fault("pattern", "the pattern of a kind may not take the empty text")
         found[name] = NamedKind(name, pattern, whole, start, tuple(nouns), section.flag("any_case"))
     return found
 
 
-def _whole(section: Section, key: str, problems: list[PolicyProblem], high: int = MAX_COUNT) -> int | None:
-    number = section.number(key, low=1, high=high)
-    if number is not None and number != int(number):
-        problems.append(PolicyProblem(section.line(key), f"{key} must be a whole number"))
-    return None if number is None else int(number)
-
-
-def link_hosts(file: Section, problems: list[PolicyProblem]) -> frozenset[str]:
+def link_hosts(file: Section) -> frozenset[str]:
     """The top-level list `link_hosts`: host names in lower case with at least one dot."""
     return frozenset(file.texts("link_hosts", pattern=_HOST, form="host names such as learn.microsoft.com"))
 
 
-def agents(file: Section, problems: list[PolicyProblem]) -> tuple[Mapping[str, AgentMemory], frozenset[str]]:
+def agents(file: Section) -> tuple[Mapping[str, AgentMemory], frozenset[str]]:
     """The top-level list `agents`: what the operator attests of the agents of some keys, which memory they have, and
     which of them have a client whose person answers."""
     found: dict[str, AgentMemory] = {}
     confirming: set[str] = set()
-    for item in file.items("agents"):
-        section = Section(item, "an agent", ("key", "memory", "client_confirms"), problems)
+    for section in file.sections("agents", "an agent", ("key", "memory", "client_confirms")):
         key = section.text("key", required=True)
         if key in found:
-            problems.append(PolicyProblem(section.line("key"), f"the agent {key!r} stands twice"))
+            section.fault("key", f"the agent {key!r} stands twice")
         kinds = [memory.value for memory in AgentMemory]
         found[key] = AgentMemory(section.choice("memory", kinds, AgentMemory.KEY.value, required=True))
         if section.flag("client_confirms"):
@@ -427,32 +386,29 @@ def agents(file: Section, problems: list[PolicyProblem]) -> tuple[Mapping[str, A
     return found, frozenset(confirming)
 
 
-def volumes(file: Section, problems: list[PolicyProblem]) -> tuple[Volume, ...]:
+def volumes(file: Section) -> tuple[Volume, ...]:
     """The top-level list `volume`."""
     found: list[Volume] = []
-    for item in file.items("volume"):
-        section = Section(item, "a volume", ("name", "tables", "rows", "seconds"), problems)
+    for section in file.sections("volume", "a volume", ("name", "tables", "rows", "seconds")):
         name = section.text("name", required=True, pattern=_NAME)
         tables = section.texts("tables", pattern=_NAME)
         if not tables:
-            problems.append(PolicyProblem(section.line("tables"), "a volume has no tables"))
-        rows = section.number("rows", low=1, high=MAX_RATE_CALLS, required=True)
+            section.fault("tables", "a volume has no tables")
+        rows = section.whole("rows", high=MAX_RATE_CALLS, required=True)
         seconds = section.number("seconds", low=1, high=MAX_VOLUME_SECONDS, required=True)
-        if rows is not None and rows != int(rows):
-            problems.append(PolicyProblem(section.line("rows"), "rows must be a whole number"))
-        found.append(Volume(name, frozenset(tables), int(rows or 1), seconds or 1.0))
-    _claim_names(file, "volume", [volume.name for volume in found], problems)
+        found.append(Volume(name, frozenset(tables), rows or 1, seconds or 1.0))
+    _claim_names(file, "volume", [volume.name for volume in found])
     return tuple(found)
 
 
-def memory(file: Section, problems: list[PolicyProblem]) -> timedelta:
+def memory(file: Section) -> timedelta:
     """The top-level `memory_days`: whole days for which an agent may remember what it was shown; zero if missing."""
-    return timedelta(days=_whole(file, "memory_days", problems, MAX_MEMORY_DAYS) or 0)
+    return timedelta(days=file.whole("memory_days", high=MAX_MEMORY_DAYS) or 0)
 
 
-def denial_holds(file: Section, problems: list[PolicyProblem]) -> timedelta:
+def denial_holds(file: Section) -> timedelta:
     """The top-level `denial_hours`: whole hours for which a person's no to a call binds; a day if missing."""
-    return timedelta(hours=_whole(file, "denial_hours", problems, MAX_DENIAL_HOURS) or 24)
+    return timedelta(hours=file.whole("denial_hours", high=MAX_DENIAL_HOURS) or 24)
 
 
 def _label_of(section: Section) -> Label:
@@ -462,26 +418,18 @@ def _label_of(section: Section) -> Label:
     return Label(Sensitivity[sensitivity], Integrity[integrity])
 
 
-def _path(section: Section, problems: list[PolicyProblem], key: str = "path") -> Path:
-    try:
-        return parse_pointer(section.text(key, required=True))
-    except ValueError as error:
-        problems.append(PolicyProblem(section.line(key), f"{key}: {error}"))
-        return ()
-
-
-def _tool(section: Section, tools: Mapping[str, ToolPolicy], problems: list[PolicyProblem]) -> tuple[str, str]:
+def _tool(section: Section, tools: Mapping[str, ToolPolicy]) -> tuple[str, str]:
     """The tool that a named rule speaks about, empty where it is not known, and no parameter."""
     name = section.text("tool", required=True, pattern=_NAME)
     tool = tools.get(name)
     if tool is None and name:
-        problems.append(PolicyProblem(section.line("tool"), f"unknown tool {name!r}{closest(name, tools)}"))
+        section.fault("tool", f"unknown tool {name!r}{closest(name, tools)}")
     return ("" if tool is None else tool.name), ""
 
 
-def _parameter(section: Section, tools: Mapping[str, ToolPolicy], problems: list[PolicyProblem]) -> tuple[str, str]:
+def _parameter(section: Section, tools: Mapping[str, ToolPolicy]) -> tuple[str, str]:
     """The tool and the parameter that a named rule speaks about; empty where it is not known."""
-    name, _ = _tool(section, tools, problems)
+    name, _ = _tool(section, tools)
     tool = tools.get(name)
     if tool is None:
         section.text("parameter", required=True)
@@ -490,11 +438,11 @@ def _parameter(section: Section, tools: Mapping[str, ToolPolicy], problems: list
     if parameter not in tool.parameters:
         if parameter:
             message = f"unknown parameter {parameter!r}{closest(parameter, tool.parameters)}"
-            problems.append(PolicyProblem(section.line("parameter"), message))
+            section.fault("parameter", message)
         return tool.name, ""
     return tool.name, parameter
 
 
-def _claim_names(file: Section, key: str, names: list[str], problems: list[PolicyProblem]) -> None:
+def _claim_names(file: Section, key: str, names: list[str]) -> None:
     if len(set(names)) != len(names):
-        problems.append(PolicyProblem(file.line(key), f"two rules of {key} have one name"))
+        file.fault(key, f"two rules of {key} have one name")

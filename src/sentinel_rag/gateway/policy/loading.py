@@ -186,17 +186,17 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
     except UnreadableYaml as error:
         raise _refused(source, [error.problem]) from None
     file = Section(root, "the file", ROOT_KEYS, problems)
-    kinds = flow_section.kinds(file, problems)
-    tools = _tools(file, kinds, problems)
+    kinds = flow_section.kinds(file)
+    tools = _tools(file, kinds)
     names = {name: tool for tool in tools for name in (tool.name, *tool.aliases)}
-    declassifications = flow_section.declassifications(file, names, problems)
-    endorsements = flow_section.endorsements(file, names, kinds, problems)
-    link_hosts = flow_section.link_hosts(file, problems)
-    server_specs = server_section.servers(file, problems)
-    agents, confirming = flow_section.agents(file, problems)
-    memory = flow_section.memory(file, problems)
-    denial_holds = flow_section.denial_holds(file, problems)
-    volumes = flow_section.volumes(file, problems)
+    declassifications = flow_section.declassifications(file, names)
+    endorsements = flow_section.endorsements(file, names, kinds)
+    link_hosts = flow_section.link_hosts(file)
+    server_specs = server_section.servers(file)
+    agents, confirming = flow_section.agents(file)
+    memory = flow_section.memory(file)
+    denial_holds = flow_section.denial_holds(file)
+    volumes = flow_section.volumes(file)
     if problems:
         raise _refused(source, problems)
     return Policy(
@@ -227,30 +227,29 @@ def _refused(source: str, problems: list[PolicyProblem]) -> ConfigurationError:
     )
 
 
-def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[PolicyProblem]) -> list[ToolPolicy]:
+def _tools(root: Section, kinds: Mapping[str, NamedKind]) -> list[ToolPolicy]:
     tools: list[ToolPolicy] = []
-    previews: list[int] = []
+    sections: list[Section] = []
     taken: dict[str, int] = {}
     rule_ids: dict[str, int] = {}
-    for item in root.items("tools", required=True):
-        section = Section(item, "a tool", TOOL_KEYS, problems)
+    for section in root.sections("tools", "a tool", TOOL_KEYS, required=True):
         name = section.text("name", required=True, pattern=_NAME)
         aliases = section.texts("aliases", pattern=_NAME)
         for one, line in [(name, section.line("name")), *((alias, section.line("aliases")) for alias in aliases)]:
-            _claim(one, line, "tool", taken, problems)
+            _claim(section, one, line, "tool", taken)
         server = section.text("server", pattern=_NAME)
         own = OWN_TOOLS.get(name)
-        if own is not None and server in ("", own.server) and section.item("parameters") is None:
+        if own is not None and server in ("", own.server) and not section.has("parameters"):
             parameters, server = dict(own.parameters), own.server
         else:
-            parameters = _parameters(section, kinds, problems)
+            parameters = _parameters(section, kinds)
         effect = Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value))
-        rules = _rules(section, effect, parameters, rule_ids, problems)
-        fields = flow_section.fields(section, problems)
+        rules = _rules(section, effect, parameters, rule_ids)
+        fields = flow_section.fields(section)
         if name in QUERY_SHAPED and (server or DEFAULT_SERVER) == DEFAULT_SERVER:
-            problems += flow_section.query_shaped_faults(section, fields)
+            flow_section.check_query_shaped(section, fields)
         if server in ("", *OWN_SERVERS) and name in MANY_NAMES:
-            problems += flow_section.many_names_faults(section, MANY_NAMES[name])
+            flow_section.check_many_names(section, MANY_NAMES[name])
         timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
         tools.append(
             ToolPolicy(
@@ -263,53 +262,50 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[PolicyP
                 effect=effect,
                 aliases=tuple(aliases),
                 timeout_s=timeout,
-                accepts=flow_section.label(section, "accepts", problems),
+                accepts=flow_section.label(section, "accepts"),
                 fields=fields,
-                reads=flow_section.resources(section, "reads", parameters, problems),
-                writes=flow_section.resources(section, "writes", parameters, problems),
+                reads=flow_section.resources(section, "reads", parameters),
+                writes=flow_section.resources(section, "writes", parameters),
                 approvers=tuple(section.texts("approvers", pattern=_NAME)),
-                rate=flow_section.rate(section, problems),
-                row_labels=flow_section.row_labels(section, problems),
-                sends_readers=flow_section.sends_readers(section, problems),
+                rate=flow_section.rate(section),
+                row_labels=flow_section.row_labels(section),
+                sends_readers=flow_section.sends_readers(section),
                 across_sessions=section.flag("across_sessions", default=effect is not Effect.READ),
-                named_limit=flow_section.named_limit(section, problems),
-                result=flow_section.result_form(section, problems),
-                deed=server_section.deed(section, parameters, problems),
-                preview=server_section.preview(section, parameters, problems),
+                named_limit=flow_section.named_limit(section),
+                result=flow_section.result_form(section),
+                deed=server_section.deed(section, parameters),
+                preview=server_section.preview(section, parameters),
             )
         )
-        previews.append(section.line("preview"))
-    problems += server_section.preview_faults(zip(tools, previews, strict=True))
+        sections.append(section)
+    server_section.check_previews([*zip(tools, sections, strict=True)])
     return tools
 
 
-def _claim(name: str, line: int, what: str, taken: dict[str, int], problems: list[PolicyProblem]) -> None:
+def _claim(section: Section, name: str, line: int, what: str, taken: dict[str, int]) -> None:
     if name and name in taken:
-        problems.append(PolicyProblem(line, f"the {what} {name!r} stands twice; first on line {taken[name]}"))
+        section.fault(line, f"the {what} {name!r} stands twice; first on line {taken[name]}")
     elif name:
         taken[name] = line
 
 
-def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[PolicyProblem]) -> dict[str, Parameter]:
+def _parameters(tool: Section, kinds: Mapping[str, NamedKind]) -> dict[str, Parameter]:
     parameters: dict[str, Parameter] = {}
     lines: dict[str, int] = {}
-    togethers: list[tuple[str, int]] = []
-    for item in tool.items("parameters"):
-        section = Section(item, "a parameter", PARAMETER_KEYS, problems)
+    sections: dict[str, Section] = {}
+    for section in tool.sections("parameters", "a parameter", PARAMETER_KEYS):
         name = section.text("name", required=True, pattern=_NAME)
-        _claim(name, section.line("name"), "parameter", lines, problems)
+        _claim(section, name, section.line("name"), "parameter", lines)
         if name in RESERVED:
-            problems.append(PolicyProblem(section.line("name"), f"{name!r} has its own meaning in conditions"))
+            section.fault("name", f"{name!r} has its own meaning in conditions")
         kind = _KINDS[section.choice("type", list(_KINDS), TypeName.STRING.value, required=True)]
         element = section.choice("items", [*_KINDS], "")
         if element and kind is not TypeName.ARRAY:
-            problems.append(PolicyProblem(section.line("items"), "items belongs to the type array"))
+            section.fault("items", "items belongs to the type array")
             element = ""
         form = section.choice("format", list(FORMATS), "")
         if form and kind is not TypeName.STRING and not (kind is TypeName.ARRAY and element == TypeName.STRING.value):
-            problems.append(
-                PolicyProblem(section.line("format"), "format belongs to the type string, or an array of strings")
-            )
+            section.fault("format", "format belongs to the type string, or an array of strings")
         value_type = ValueType(kind, _KINDS[element] if element else None)
         parameters[name] = Parameter(
             name=name,
@@ -317,13 +313,14 @@ def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Po
             required=section.flag("required"),
             description=section.text("description"),
             format=form or None,
-            accepts=flow_section.label(section, "accepts", problems),
-            attest=flow_section.attested_kinds(section, "attest", value_type, kinds, problems),
+            accepts=flow_section.label(section, "accepts"),
+            attest=flow_section.attested_kinds(section, "attest", value_type, kinds),
             together=section.text("together"),
         )
-        togethers.append((name, section.line("together")))
-    for name, line in togethers:
-        problems += [PolicyProblem(line, fault) for fault in flow_section.together_faults(parameters, name)]
+        sections[name] = section
+    for name, section in sections.items():
+        for fault in flow_section.together_faults(parameters, name):
+            section.fault("together", fault)
     return parameters
 
 
@@ -332,38 +329,37 @@ def _rules(
     effect: Effect,
     parameters: dict[str, Parameter],
     rule_ids: dict[str, int],
-    problems: list[PolicyProblem],
 ) -> list[TaintRule]:
     rules: list[TaintRule] = []
     types = {name: parameter.type for name, parameter in parameters.items()}
     attested = frozenset(name for name, parameter in parameters.items() if parameter.attest)
     reachability = Reachability()
     placed: list[_Placed] = []
-    items = tool.items("taint_rules")
-    if len(items) > MAX_RULES:
-        problems.append(PolicyProblem(items[MAX_RULES].line, f"a tool may have at most {MAX_RULES} rules"))
+    sections = tool.sections("taint_rules", "a taint rule", RULE_KEYS)
+    if len(sections) > MAX_RULES:
+        tool.fault(sections[MAX_RULES].start, f"a tool may have at most {MAX_RULES} rules")
         return rules
-    for item in items:
-        section = Section(item, "a taint rule", RULE_KEYS, problems)
+    for section in sections:
         rule_id = section.text("rule_id", required=True, pattern=_NAME)
-        _claim(rule_id, section.line("rule_id"), "rule", rule_ids, problems)
+        _claim(section, rule_id, section.line("rule_id"), "rule", rule_ids)
         level = section.choice("taint_level", [level.name for level in Sensitivity], "HIGH", required=True)
         condition = section.condition("condition")
         deny, approval, offered = (section.flag(key) for key in ("deny", "requires_approval", "offers_approval"))
         confirm = section.choice("confirm", CONFIRMS, "")
         approval = approval or (bool(confirm) and not offered)
         if deny and (approval or offered):
-            problems.append(PolicyProblem(section.line("deny"), "a rule that denies cannot ask for approval too"))
-        expression = _expression(condition, types, attested, section.line("condition"), problems)
+            section.fault("deny", "a rule that denies cannot ask for approval too")
+        expression = _expression(section, condition, types, attested)
         if expression is None:
             continue
         line = section.line("condition")
-        problems += [PolicyProblem(line, f"condition: {text}") for text in impossible_texts(expression, parameters)]
+        for text in impossible_texts(expression, parameters):
+            section.fault(line, f"condition: {text}")
         placed.append(_Placed(rule_id, line))
         never = _unreachable(reachability.add(expression), placed)
         if never:
-            problems.append(PolicyProblem(line, never))
-        accepts = flow_section.rule_accepts(section, parameters, problems)
+            section.fault(line, never)
+        accepts = flow_section.rule_accepts(section, parameters)
         rules.append(
             TaintRule(
                 rule_id,
@@ -376,19 +372,19 @@ def _rules(
                 offered,
                 accepts,
                 asks_the_asker=confirm == "asker",
-                runs_at_yes=_runs_at_yes(section, effect, approval or offered, confirm, problems),
+                runs_at_yes=_runs_at_yes(section, effect, approval or offered, confirm),
             )
         )
     return rules
 
 
-def _runs_at_yes(rule: Section, effect: Effect, asks: bool, confirm: str, problems: list[PolicyProblem]) -> bool:
+def _runs_at_yes(rule: Section, effect: Effect, asks: bool, confirm: str) -> bool:
     """By default where the asker confirms: they see it happen. What a read returns is for the agent, that has to ask
     for it again anyhow."""
     by_default = confirm == "asker" and effect is not Effect.READ
     runs = rule.choice("at_yes", AT_YES, "run" if by_default else "wait") == "run"
     if runs and (effect is Effect.READ or not asks):
-        problems.append(PolicyProblem(rule.line("at_yes"), "at_yes: run is for a call that changes or sends, and asks"))
+        rule.fault("at_yes", "at_yes: run is for a call that changes or sends, and asks")
     return runs
 
 
@@ -401,14 +397,14 @@ class _Placed:
 
 
 def _expression(
-    condition: str, types: dict[str, ValueType], attested: frozenset[str], line: int, problems: list[PolicyProblem]
+    rule: Section, condition: str, types: dict[str, ValueType], attested: frozenset[str]
 ) -> Expression | None:
     if not condition:
         return None  # its absence is reported already
     try:
         return check(condition, types, attested)
     except ConditionError as error:
-        problems.append(PolicyProblem(line, f"condition, column {error.column}: {error}"))
+        rule.fault("condition", f"condition, column {error.column}: {error}")
         return None
 
 

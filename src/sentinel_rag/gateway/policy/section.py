@@ -15,6 +15,7 @@ import yaml
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.gateway.policy.conditions import closest
+from sentinel_rag.gateway.policy.fields import ANY, Path, parse_pointer
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
@@ -183,12 +184,40 @@ class Section:
         self._items: dict[str, YamlItem] = {}
         self._is_mapping = isinstance(item.value, dict)
         if not isinstance(item.value, dict):
-            self._problem(item.line, f"{what} must be a mapping, not {item.kind()}")
+            self.fault(item.line, f"{what} must be a mapping, not {item.kind()}")
             return
         self._items = item.value
         for key, value in item.value.items():
             if key not in known:
-                self._problem(value.key_line, f"unknown key {key!r} in {what}{closest(key, known)}")
+                self.fault(value.key_line, f"unknown key {key!r} in {what}{closest(key, known)}")
+
+    @property
+    def is_mapping(self) -> bool:
+        """False for what is a problem as a whole already."""
+        return self._is_mapping
+
+    @property
+    def start(self) -> int:
+        """The line where it starts."""
+        return self._line
+
+    def fault(self, place: str | int, message: str) -> None:
+        """Note what is wrong, at a key or a line."""
+        line = self.line(place) if isinstance(place, str) else place
+        self._problems.append(PolicyProblem(line, message))
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        return key in self._items
+
+    def section(self, key: str, known: Sequence[str], what: str = "") -> Section | None:
+        """The mapping below the key; None if it is missing."""
+        item = self._find(key, False)
+        return None if item is None else Section(item, what or key, known, self._problems)
+
+    def sections(self, key: str, what: str, known: Sequence[str], *, required: bool = False) -> list[Section]:
+        """The mappings of a list; none if it is missing."""
+        return [Section(item, what, known, self._problems) for item in self.items(key, required=required)]
 
     def line(self, key: str) -> int:
         """Where the key stands; where the mapping starts, if it is missing."""
@@ -200,10 +229,10 @@ class Section:
         if item is None:
             return ""
         if not isinstance(item.value, str):
-            self._problem(item.line, f"{key} must be a text, not {item.kind()}")
+            self.fault(item.line, f"{key} must be a text, not {item.kind()}")
             return ""
         if pattern is not None and not pattern.fullmatch(item.value):
-            self._problem(item.line, f"{key} {item.value!r} may hold letters, digits, '_', '-' and '.' only")
+            self.fault(item.line, f"{key} {item.value!r} may hold letters, digits, '_', '-' and '.' only")
             return ""
         return item.value
 
@@ -216,7 +245,7 @@ class Section:
             if isinstance(item.value, str) and pattern.fullmatch(item.value):
                 found.append(item.value)
             else:
-                self._problem(item.line, f"{key} must hold {form}")
+                self.fault(item.line, f"{key} must hold {form}")
         return found
 
     def flag(self, key: str, *, default: bool = False) -> bool:
@@ -225,7 +254,7 @@ class Section:
         if item is None:
             return default
         if not isinstance(item.value, bool):
-            self._problem(item.line, f"{key} must be true or false, not {item.kind()}")
+            self.fault(item.line, f"{key} must be true or false, not {item.kind()}")
             return default
         return item.value
 
@@ -235,9 +264,41 @@ class Section:
         if item is None:
             return None
         if isinstance(item.value, bool) or not isinstance(item.value, int | float) or not low <= item.value <= high:
-            self._problem(item.line, f"{key} must be a number from {low:g} to {high:g}")
+            self.fault(item.line, f"{key} must be a number from {low:g} to {high:g}")
             return None
         return float(item.value)
+
+    def whole(self, key: str, *, high: int, required: bool = False) -> int | None:
+        """A whole number from 1; None if it is missing."""
+        number = self.number(key, low=1, high=high, required=required)
+        if number is not None and number != int(number):
+            self.fault(key, f"{key} must be a whole number")
+        return None if number is None else int(number)
+
+    def mapping(self, key: str, of: str) -> dict[str, YamlItem]:
+        """The values below the key by their names, which are `of` something; none if it is missing."""
+        item = self._find(key, False)
+        if item is None:
+            return {}
+        if isinstance(item.value, dict):
+            return item.value
+        self.fault(item.line, f"{key} must be a mapping of {of}, not {item.kind()}")
+        return {}
+
+    def pointer(self, key: str, *, required: bool = False) -> Path:
+        """A JSON pointer as its segments; the whole value if it is missing."""
+        try:
+            return parse_pointer(self.text(key, required=required))
+        except ValueError as error:
+            self.fault(key, f"{key}: {error}")
+            return ()
+
+    def place(self, key: str) -> Path:
+        """A JSON pointer that leads to one place, so without a `*`."""
+        path = self.pointer(key)
+        if ANY in path:
+            self.fault(key, f"{key} leads to one place, so it holds no *")
+        return path
 
     def choice(self, key: str, allowed: Sequence[str], default: str, *, required: bool = False) -> str:
         """One of the allowed texts."""
@@ -245,10 +306,10 @@ class Section:
         if item is None:
             return default
         if not isinstance(item.value, str):
-            self._problem(item.line, f"{key} must be one of {', '.join(allowed)}, not {item.kind()}")
+            self.fault(item.line, f"{key} must be one of {', '.join(allowed)}, not {item.kind()}")
             return default
         if item.value not in allowed:
-            self._problem(item.line, f"unknown {key} {item.value!r}{closest(item.value, allowed)}")
+            self.fault(item.line, f"unknown {key} {item.value!r}{closest(item.value, allowed)}")
             return default
         return item.value
 
@@ -260,7 +321,7 @@ class Section:
         if isinstance(item.value, bool):
             return "true" if item.value else "false"
         if not isinstance(item.value, str) or not item.value.strip():
-            self._problem(item.line, f'{key} must be a text such as "true", not {item.kind()}')
+            self.fault(item.line, f'{key} must be a text such as "true", not {item.kind()}')
             return ""
         return item.value
 
@@ -274,15 +335,12 @@ class Section:
         if item is None:
             return []
         if not isinstance(item.value, list):
-            self._problem(item.line, f"{key} must be a list, not {item.kind()}")
+            self.fault(item.line, f"{key} must be a list, not {item.kind()}")
             return []
         return item.value
 
     def _find(self, key: str, required: bool) -> YamlItem | None:
         item = self._items.get(key)
         if item is None and required and self._is_mapping:
-            self._problem(self._line, f"{self._what} has no {key}")
+            self.fault(self._line, f"{self._what} has no {key}")
         return item
-
-    def _problem(self, line: int, message: str) -> None:
-        self._problems.append(PolicyProblem(line, message))

@@ -205,25 +205,24 @@ def _read_file(path: Path) -> tuple[list[Case], list[PolicyProblem]]:
     except UnreadableYaml as error:
         return [], [error.problem]
     file = Section(root, "the file", ("cases",), problems)
-    return [_case(item, path, problems) for item in file.items("cases", required=True)], problems
+    return [_case(each, path) for each in file.sections("cases", "a case", CASE_KEYS, required=True)], problems
 
 
-def _case(item: YamlItem, path: Path, problems: list[PolicyProblem]) -> Case:
-    section = Section(item, "a case", CASE_KEYS, problems)
+def _case(section: Section, path: Path) -> Case:
     arguments = section.item("args")
     if arguments is not None and not isinstance(arguments.value, dict):
-        problems.append(PolicyProblem(arguments.line, f"args must be a mapping, not {arguments.kind()}"))
+        section.fault(arguments.line, f"args must be a mapping, not {arguments.kind()}")
     expected: dict[str, JsonValue] = {}
     expected["decision"] = section.choice("decision", [ALLOW, DENY, REFUSE], DENY, required=True)
-    if section.item("rule_id") is not None:
+    if section.has("rule_id"):
         expected["rule_id"] = section.text("rule_id")
-    if section.item("reason") is not None:
+    if section.has("reason"):
         expected["reason"] = section.choice("reason", [reason.value for reason in Reason], "")
-    if section.item("label") is not None:
+    if section.has("label"):
         expected["label"] = section.choice("label", [level.name for level in Sensitivity], "HIGH")
-    if section.item("field") is not None:
+    if section.has("field"):
         expected["field"] = section.text("field")
-    result = read_label(section, "result", problems)
+    result = read_label(section, "result")
     if result is not None:
         expected["result"] = result.to_dict()
     forwarded = section.item("forwarded")
@@ -234,14 +233,14 @@ def _case(item: YamlItem, path: Path, problems: list[PolicyProblem]) -> Case:
         tool=section.text("tool", required=True),
         arguments=_mapping(arguments),
         facts=CallFacts(
-            context=read_label(section, "context", problems) or BOTTOM,
-            handles=_handles(section, problems),
-            resources=read_label(section, "resources", problems) or BOTTOM,
-            memory=read_label(section, "memory", problems) or BOTTOM,
+            context=read_label(section, "context") or BOTTOM,
+            handles=_handles(section),
+            resources=read_label(section, "resources") or BOTTOM,
+            memory=read_label(section, "memory") or BOTTOM,
         ),
         expected=expected,
         words=section.text("words"),
-        place=f"{path}:{item.line}",
+        place=f"{path}:{section.start}",
     )
 
 
@@ -250,19 +249,9 @@ def _mapping(item: YamlItem | None) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _handles(section: Section, problems: list[PolicyProblem]) -> dict[str, Label]:
+def _handles(section: Section) -> dict[str, Label]:
     """The stored labels of arguments that stand for hidden values."""
-    item = section.item("handles")
-    if item is None or not isinstance(item.value, dict):
-        if item is not None:
-            problems.append(
-                PolicyProblem(item.line, f"handles must be a mapping of arguments to labels, not {item.kind()}")
-            )
-        return {}
-    found: dict[str, Label] = {}
-    inner = Section(item, "handles", tuple(item.value), problems)
-    for name in item.value:
-        label = read_label(inner, name, problems)
-        if label is not None:
-            found[name] = label
-    return found
+    names = tuple(section.mapping("handles", "arguments to labels"))
+    inner = section.section("handles", names) if names else None
+    found = {} if inner is None else {name: read_label(inner, name) for name in names}
+    return {name: label for name, label in found.items() if label is not None}
