@@ -28,11 +28,11 @@ from sentinel_rag.gateway.approvals import (
     Decider,
     EarlierRead,
     FieldChange,
-    Raise,
-    ShownViolation,
+    Raised,
     Waiting,
     near_duplicate_sha256,
 )
+from sentinel_rag.gateway.flow import Violation
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.store import new_audit_id
 
@@ -63,8 +63,8 @@ questions = st.builds(
     taint_level=texts,
     why=texts,
     arguments=st.dictionaries(texts, texts | st.integers() | st.none() | st.lists(texts, max_size=2), max_size=3),
-    violations=st.lists(st.builds(ShownViolation, texts, labels, labels, st.booleans()), max_size=2).map(tuple),
-    raised_by=st.lists(st.builds(Raise, texts, texts, labels, texts), max_size=2).map(tuple),
+    violations=st.lists(st.builds(Violation, texts, labels, labels, st.booleans()), max_size=2).map(tuple),
+    raised_by=st.lists(st.builds(Raised, texts, texts, labels, texts), max_size=2).map(tuple),
     approvers=st.lists(texts, max_size=2).map(tuple),
     asker=st.builds(
         Asker, texts, texts, st.lists(texts, max_size=2).map(tuple), st.lists(texts, max_size=2).map(tuple)

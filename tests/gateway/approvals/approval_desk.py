@@ -14,7 +14,8 @@ from typing import Any
 from sentinel_rag.audit import Database, Journal, JournalPlace, JournalReader, StateDatabase
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.gateway.approvals import ApprovalQuestion, ApprovalStore, Binding, Bounds, ShownViolation, Waiting
+from sentinel_rag.gateway.approvals import ApprovalQuestion, ApprovalStore, Binding, Bounds, Waiting
+from sentinel_rag.gateway.flow import Violation
 from sentinel_rag.gateway.store import new_audit_id
 from sentinel_rag.storage.postgres import PostgresDatabase
 
@@ -76,7 +77,7 @@ def the_call(arguments: JsonObject | None = None, **changes: Any) -> tuple[Bindi
         taint_level="MEDIUM",
         why="sink_label",
         arguments=arguments,
-        violations=(ShownViolation("comment", SECRET, PUBLIC),),
+        violations=(Violation("comment", SECRET, PUBLIC),),
         raised_by=(),
         approvers=(),
     )

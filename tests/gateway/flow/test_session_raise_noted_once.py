@@ -9,7 +9,8 @@ import pytest
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.gateway.store import Raised, open_state
+from sentinel_rag.gateway.approvals import Raised
+from sentinel_rag.gateway.store import open_state
 
 
 @pytest.mark.requirement("TAINT-5")

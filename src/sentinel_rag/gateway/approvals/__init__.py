@@ -21,9 +21,8 @@ from sentinel_rag.gateway.approvals.binding import (
     DecidedBy,
     EarlierRead,
     FieldChange,
-    Raise,
+    Raised,
     RememberedApproval,
-    ShownViolation,
     said_in,
 )
 from sentinel_rag.gateway.approvals.near_duplicates import near_duplicate_sha256
@@ -54,9 +53,8 @@ __all__ = [
     "DeniedBefore",
     "EarlierRead",
     "FieldChange",
-    "Raise",
+    "Raised",
     "RememberedApproval",
-    "ShownViolation",
     "TurnedAway",
     "Waiting",
     "YesOutcome",

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.json_values import JsonForm, JsonObject
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.approvals.binding import (
@@ -24,11 +24,11 @@ from sentinel_rag.gateway.approvals.binding import (
     CallSubject,
     DecidedBy,
     EarlierRead,
-    Raise,
+    Raised,
     RememberedApproval,
-    ShownViolation,
     title_of,
 )
+from sentinel_rag.gateway.flow.judging import Violation
 from sentinel_rag.gateway.policy.model import TaintRule, ToolPolicy
 
 WEBHOOK = "webhook"
@@ -74,7 +74,7 @@ class Decider:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(JsonForm):
     """A verdict that was given, and by whom; see `Decider`."""
 
     by: str
@@ -131,26 +131,16 @@ class Approval:
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form of `GET /v1/approvals/{id}`."""
-        binding = self.binding.to_dict()
-        ruling = self.ruling
         return {
             "approval_id": self.approval_id,
             "state": self.state.value,
             "asked_at": format_time(self.asked_at),
             "ends_at": format_time(self.ends_at),
-            **binding,
+            **self.binding.to_dict(),
             **self.question.to_dict(),
             "binding_sha256": self.binding.sha256(),
             "shown_sha256": self.question.sha256(),
-            "decision": None
-            if ruling is None
-            else {
-                "by": ruling.by,
-                "via": ruling.via,
-                "actor": ruling.actor,
-                "comment": ruling.comment,
-                "at": format_time(ruling.at),
-            },
+            "decision": None if self.ruling is None else self.ruling.to_dict(),
             "used_at": None if self.used_at is None else format_time(self.used_at),
             "outcome": None if self.ran is None else self.ran.to_dict(),
         }
@@ -178,43 +168,17 @@ replaces."""
 NOBODY = Asker()
 
 
-class Violating(Protocol):
-    """An argument whose label is above what its place accepts."""
-
-    @property
-    def parameter(self) -> str: ...
-    @property
-    def label(self) -> Label: ...
-    @property
-    def accepts(self) -> Label: ...
-    @property
-    def link(self) -> bool: ...
-
-
-class Raising(Protocol):
-    """A call that raised the context label; `at` is a time in ISO 8601."""
-
-    @property
-    def audit_id(self) -> str: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def label(self) -> Label: ...
-    @property
-    def at(self) -> str: ...
-
-
 def question_about(
     tool: ToolPolicy,
     rule: TaintRule,
     reason: Reason,
     arguments: JsonObject,
-    violations: Iterable[Violating],
-    raised_by: Iterable[Raising],
+    violations: Iterable[Violation],
+    raised_by: Iterable[Raised],
     *,
     asker: Asker = NOBODY,
     memory: Label = BOTTOM,
-    remembered: Iterable[Raising] = (),
+    remembered: Iterable[Raised] = (),
     subject: CallSubject | None = None,
     evidence: Iterable[EarlierRead] = (),
 ) -> ApprovalQuestion:
@@ -230,18 +194,14 @@ def question_about(
         taint_level=rule.taint_level.name,
         why=RULE_REQUIRES if reason is Reason.APPROVAL_REQUIRED else reason.value,
         arguments=arguments,
-        violations=tuple(ShownViolation(each.parameter, each.label, each.accepts, each.link) for each in violations),
-        raised_by=_raises(raised_by),
+        violations=tuple(violations),
+        raised_by=tuple(raised_by),
         approvers=tool.approvers,
         decided_by=DecidedBy.ASKER if rule.asks_the_asker else DecidedBy.OTHER,
         asker=asker,
-        remembered=RememberedApproval(memory, _raises(remembered)),
+        remembered=RememberedApproval(memory, tuple(remembered)),
         title=title_of(tool, arguments, subject, asker.person),
         subject=subject,
         runs_at_yes=rule.runs_at_yes,
         evidence=tuple(evidence),
     )
-
-
-def _raises(found: Iterable[Raising]) -> tuple[Raise, ...]:
-    return tuple(Raise(each.audit_id, each.tool, each.label, each.at) for each in found)

@@ -18,6 +18,7 @@ from typing import Any
 from sentinel_rag.contracts.handles import says_nothing
 from sentinel_rag.contracts.json_values import JsonForm, JsonObject, JsonValue, canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, Label
+from sentinel_rag.gateway.flow.judging import Violation
 from sentinel_rag.gateway.policy.model import Deed, ToolPolicy
 
 LONGEST_NAME = 120
@@ -93,11 +94,6 @@ class EarlierRead(JsonForm):
     at: str
     about: bool
     """Whether it asked for the very thing that the call is for."""
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> EarlierRead:
-        """Inverse of `to_dict`. Raises KeyError for a missing field."""
-        return cls(data["audit_id"], data["tool"], data["at"], data["about"])
 
 
 def title_of(tool: ToolPolicy, arguments: JsonObject, subject: CallSubject | None, person: str) -> str:
@@ -240,29 +236,13 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownViolation:
-    """An argument whose label is above what the tool accepts for it; `parameter` is empty for the fact of the call
-    itself. `link` tells that a link in the text made its place stricter."""
-
-    parameter: str
-    label: Label
-    accepts: Label
-    link: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Raise(JsonForm):
-    """An earlier call whose result raised a label; `at` is a time in ISO 8601."""
+class Raised(JsonForm):
+    """An earlier call that raised the context label to `label`; `at` is a time in ISO 8601."""
 
     audit_id: str
     tool: str
     label: Label
     at: str
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Raise:
-        """Inverse of `to_dict`. Raises KeyError for a missing field."""
-        return cls(data["audit_id"], data["tool"], Label.from_dict(data["label"]), data["at"])
 
 
 class DecidedBy(StrEnum):
@@ -289,7 +269,7 @@ class RememberedApproval:
     """What the agent may remember of other sessions, and the newest calls there that raised it."""
 
     label: Label = BOTTOM
-    raised_by: tuple[Raise, ...] = ()
+    raised_by: tuple[Raised, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,8 +287,8 @@ class ApprovalQuestion:
     taint_level: str
     why: str
     arguments: JsonObject
-    violations: tuple[ShownViolation, ...]
-    raised_by: tuple[Raise, ...]
+    violations: tuple[Violation, ...]
+    raised_by: tuple[Raised, ...]
     approvers: tuple[str, ...]
     decided_by: DecidedBy = DecidedBy.OTHER
     asker: Asker = Asker()
@@ -335,15 +315,7 @@ class ApprovalQuestion:
             "taint_level": self.taint_level,
             "why": self.why,
             "arguments": self.arguments,
-            "violations": [
-                {
-                    "parameter": each.parameter,
-                    "label": each.label.to_dict(),
-                    "accepts": each.accepts.to_dict(),
-                    "link": each.link,
-                }
-                for each in self.violations
-            ],
+            "violations": [each.to_dict() for each in self.violations],
             "raised_by": [each.to_dict() for each in self.raised_by],
             "approvers": list(self.approvers),
             "decided_by": self.decided_by.value,
@@ -363,16 +335,10 @@ class ApprovalQuestion:
     def from_dict(cls, data: Mapping[str, Any]) -> ApprovalQuestion:
         """Inverse of `to_dict`; what an older version did not tell is empty. Raises KeyError for another missing
         field."""
-        violations = tuple(
-            ShownViolation(
-                each["parameter"], Label.from_dict(each["label"]), Label.from_dict(each["accepts"]), each["link"]
-            )
-            for each in data["violations"]
-        )
         return cls(
             **{name: data[name] for name in _PLAIN},
-            violations=violations,
-            raised_by=tuple(map(Raise.from_dict, data["raised_by"])),
+            violations=tuple(Violation(**_labelled(each)) for each in data["violations"]),
+            raised_by=tuple(Raised(**_labelled(each)) for each in data["raised_by"]),
             approvers=tuple(data["approvers"]),
             decided_by=DecidedBy(data.get("decided_by", DecidedBy.OTHER)),
             asker=Asker(
@@ -380,13 +346,17 @@ class ApprovalQuestion:
             ),
             remembered=RememberedApproval(
                 Label.from_dict(data["memory"]) if "memory" in data else BOTTOM,
-                tuple(map(Raise.from_dict, data.get("memory_raised_by", ()))),
+                tuple(Raised(**_labelled(each)) for each in data.get("memory_raised_by", ())),
             ),
             title=data.get("title", ""),
             subject=CallSubject.from_dict(data["subject"]) if data.get("subject") else None,
             runs_at_yes=bool(data.get("runs_at_yes", False)),
-            evidence=tuple(map(EarlierRead.from_dict, data.get("evidence", ()))),
+            evidence=tuple(EarlierRead(**each) for each in data.get("evidence", ())),
         )
+
+
+def _labelled(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: Label.from_dict(value) if name in ("label", "accepts") else value for name, value in data.items()}
 
 
 _PLAIN = ("effect", "server", "description", "condition", "taint_level", "why", "arguments")

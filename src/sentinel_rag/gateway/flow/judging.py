@@ -21,7 +21,7 @@ from itertools import count
 from typing import Any
 
 from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
-from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.json_values import JsonForm, JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.gateway.flow.links import is_allowed, linked_hosts, texts_in, without
 from sentinel_rag.gateway.flow.named_values import NamedValue, Naming, may_name, naming_of, naming_together
@@ -109,7 +109,7 @@ class LabelledArgument:
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(JsonForm):
     """An argument that carries more than its place accepts. `parameter` is empty for the fact of the call itself;
     `link` tells that a link in the text made its place stricter."""
 

@@ -21,7 +21,6 @@ from sentinel_rag.gateway.store.persistent_sessions import PersistentSessions, R
 from sentinel_rag.gateway.store.sessions import (
     ContextMoved,
     PlanRefused,
-    Raised,
     Session,
     SessionClosed,
     SessionStore,
@@ -41,7 +40,6 @@ __all__ = [
     "PersistentSessions",
     "PlanRefused",
     "Principal",
-    "Raised",
     "RefusedKey",
     "ResourceLabels",
     "RunKeys",

@@ -17,7 +17,6 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -26,6 +25,7 @@ from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.gateway.approvals.binding import Raised
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.policy.model import AgentMemory, Remembers
 from sentinel_rag.gateway.store.session_tables import (
@@ -84,16 +84,6 @@ class PlanRefused(Exception):
 
 class ContextMoved(Exception):
     """The file knows more of the session than this call was decided by: read it again and decide again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """A call that raised the context label to `label`."""
-
-    audit_id: str
-    tool: str
-    label: Label
-    at: str
 
 
 class Session:
