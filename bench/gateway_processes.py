@@ -52,7 +52,7 @@ with serve(server.streamable_http_app(json_response=True, stateless_http=True)) 
 LEAN_EXECUTOR = """
 import sys
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
-with FakeToolServer(token="bench").running() as tool server:
+with FakeToolServer(token="bench").running() as executor:
     print(executor.url, flush=True)
     sys.stdin.read()
 """
