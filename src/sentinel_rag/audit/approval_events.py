@@ -47,19 +47,7 @@ class ApprovalAsked(Record):
     shown_sha256: str
 
     def fields(self) -> dict[str, JsonValue]:
-        return {
-            "key_id": self.key_id,
-            "tool": self.binding["tool"],
-            "session_id": self.binding["session_id"],
-            "binding": self.binding,
-            "binding_sha256": self.binding_sha256,
-            "arguments": self.arguments,
-            "why": self.why,
-            "ends_at": self.ends_at,
-            "decided_by": self.decided_by,
-            "words": self.words,
-            "shown_sha256": self.shown_sha256,
-        }
+        return {**Record.fields(self), **{name: self.binding[name] for name in ("tool", "session_id")}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

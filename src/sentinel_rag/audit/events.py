@@ -41,12 +41,7 @@ class ValuesNamed(Record):
     values: tuple[tuple[str, str], ...]
 
     def fields(self) -> dict[str, JsonValue]:
-        return {
-            "key_id": self.key_id,
-            "session_id": self.session_id,
-            "source": self.source,
-            "values": [{"kind": kind, "text": text} for kind, text in self.values],
-        }
+        return {**Record.fields(self), "values": [{"kind": kind, "text": text} for kind, text in self.values]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +56,8 @@ class HandlesResolved(Record):
     refused: tuple[str, ...] = ()
 
     def fields(self) -> dict[str, JsonValue]:
-        return {
-            "key_id": self.key_id,
-            "session_id": self.session_id,
-            "handles": [{"handle": handle, "label": label.to_dict()} for handle, label in self.handles],
-            "refused": list(self.refused),
-        }
+        handles: list[JsonValue] = [{"handle": handle, "label": label.to_dict()} for handle, label in self.handles]
+        return {**Record.fields(self), "handles": handles}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,27 +303,10 @@ class CallIntended(Record):
     readers: tuple[str, ...] | None = None
 
     def fields(self) -> dict[str, JsonValue]:
-        # Only where the tool was told, so that the record of every other call stays as short as it was.
-        readers: dict[str, JsonValue] = {} if self.readers is None else {"readers": list(self.readers)}
-        return {
-            **readers,
-            "key_id": self.key_id,
-            "session_id": self.session_id,
-            "tool": self.tool,
-            "requested_tool": self.requested_tool,
-            "server": self.server,
-            "effect": self.effect,
-            "arguments": self.arguments,
-            "arguments_sha256": self.arguments_sha256,
-            "decision": "allow",
-            "rule_id": self.rule_id,
-            "label": self.label.to_dict(),
-            "context_before": self.context_before.to_dict(),
-            "context_after": self.context_after.to_dict(),
-            "policy_sha256": self.policy_sha256,
-            "approval_id": self.approval_id,
-            "flow": self.flow,
-        }
+        told = {**Record.fields(self), "decision": "allow"}
+        if self.readers is None:  # only where the tool was told, so that every other record stays as short as it was
+            del told["readers"]
+        return told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,24 +348,9 @@ class CallRefused(Record):
     flow: JsonObject | None = None
 
     def fields(self) -> dict[str, JsonValue]:
-        return {
-            "key_id": self.key_id,
-            "session_id": self.session_id,
-            "tool": self.tool,
-            "requested_tool": self.requested_tool,
-            "arguments": self.arguments,
-            "arguments_sha256": self.arguments_sha256,
-            "decision": "deny",
-            "reason": self.reason.value,
-            "http_status": self.http_status,
-            "rule_id": self.rule_id,
-            "label": None if self.label is None else self.label.to_dict(),
-            "context_before": None if self.context is None else self.context.to_dict(),
-            "context_after": None if self.context is None else self.context.to_dict(),
-            "policy_sha256": self.policy_sha256,
-            "approval_id": self.approval_id,
-            "flow": self.flow,
-        }
+        told = Record.fields(self)
+        context = told.pop("context")
+        return {**told, "decision": "deny", "context_before": context, "context_after": context}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
-import textwrap
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -59,16 +58,12 @@ def kinds(module: ModuleType) -> Iterable[Any]:
 
 
 def _fields(kind: Any) -> list[str]:
-    """The keys that the record's `fields` gives, those of a part that may be missing first."""
-    if kind.fields is events.Record.fields:
-        return [each.name for each in dataclasses.fields(kind) if each.name != "audit_id"]
-    found: list[str] = []
-    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind.fields)))):
-        if isinstance(node, ast.Return | ast.AnnAssign):
-            given = node.value.orelse if isinstance(node.value, ast.IfExp) else node.value
-            assert isinstance(given, ast.Dict), f"{kind.__name__}.fields is not made of one dictionary"
-            found += [key.value for key in given.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
-    return found
+    """The keys that `fields` of a record gives which holds everything that it may."""
+    record = object.__new__(kind)
+    for each in dataclasses.fields(kind):
+        empty: object = () if str(each.type).startswith("tuple") else defaultdict(str)
+        object.__setattr__(record, each.name, empty)
+    return list(record.fields())
 
 
 def _said(kind: Any) -> str:
