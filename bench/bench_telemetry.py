@@ -46,7 +46,7 @@ with running_receiver() as receiver:
         print(len(receiver.spans()), flush=True)
 """
 ROUNDS, CALLS, WARM_UP = 15, MAX_BATCH, 300
-QUESTION_ROUNDS, QUESTIONS = 12, 10
+QUESTION_ROUNDS, QUESTIONS = 16, 10
 QUESTION = "how many high severity alerts are there?"
 LAST_BATCH_S = 6.0
 CONCURRENCY = (1, 16)
@@ -122,16 +122,21 @@ def questions(folder: Path, receiver_url: str) -> dict[str, float]:
 
 
 def asked(zones: Mapping[str, RunningZones], clients: Mapping[str, AgentClient]) -> dict[str, float]:
-    """Milliseconds of processor time of all zones for a question. `off_again` is a second run without telemetry: what
-    it adds is what this machine's noise adds."""
+    """Milliseconds that a question takes and of processor time of all zones for it. `off_again` is a second run without
+    telemetry: what it adds is what this machine's noise adds. The processor time holds an export of each zone every
+    five seconds, however few questions there were meanwhile."""
+    waited: dict[str, list[float]] = {name: [] for name in clients}
 
     def ask(name: str, count: int) -> None:
         for _ in range(count):
+            began = time.perf_counter()
             answer = clients[name].ask(QUESTION, lambda _: None)
+            waited[name].append((time.perf_counter() - began) * 1e3)
             assert answer.outcome == "answered", answer.text
 
     for name in clients:
         ask(name, QUESTIONS)
+        waited[name].clear()
     time.sleep(LAST_BATCH_S)
     before = {name: cpu_seconds(running) for name, running in zones.items()}
     for turn in range(QUESTION_ROUNDS):
@@ -143,7 +148,9 @@ def asked(zones: Mapping[str, RunningZones], clients: Mapping[str, AgentClient])
     found = {f"{name}_ms": round(seconds / count * 1e3, 3) for name, seconds in used.items()}
     for name in ("off_again", "on"):
         found[f"{name}_added_percent"] = round((used[name] / used["off"] - 1) * 100, 2)
-    return found
+        slower = [one / off for one, off in zip(waited[name], waited["off"], strict=True)]
+        found[f"{name}_slower_percent"] = round((statistics.median(slower) - 1) * 100, 2)
+    return {**found, "off_waited_ms": round(statistics.median(waited["off"]), 1)}
 
 
 @contextmanager
@@ -186,7 +193,10 @@ def main() -> None:
                 "spans_and_metrics_added_percent"
             ],
             "of it telemetry's own code, spans and metrics: µs": round(sum(of_code.values()), 2),
-            "a question, all zones, off: ms": answered["off_ms"],
+            "how long a question takes, off: ms": answered["off_waited_ms"],
+            "with spans and metrics: slower, %": answered["on_slower_percent"],
+            "a second run without either: slower, % (the noise)": answered["off_again_slower_percent"],
+            "a question's processor time, all zones, off: ms": answered["off_ms"],
             "with spans and metrics: added, % (of a question)": answered["on_added_percent"],
             "a second run without either: added, % (the noise)": answered["off_again_added_percent"],
         },

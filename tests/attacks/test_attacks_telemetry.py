@@ -14,12 +14,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.support.otlp_receiver import OtlpReceiver, running_receiver
+from tests.support.spans import sent_spans
 
 from sentinel_rag.gateway.policy import Policy
-from sentinel_rag.telemetry.exporter import Collector, SpanExporter
-from sentinel_rag.telemetry.otlp import SpanEncoder, resource
+from sentinel_rag.telemetry.exporter import SpanBatches
 from sentinel_rag.telemetry.process import TracedRequests
-from sentinel_rag.telemetry.spans import Sampler, Tracer, set_tracer
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
@@ -31,10 +30,10 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 class Traced:
     """A gateway whose spans go to a receiver; `recorded` ends the recording and gives them."""
 
-    def __init__(self, gateway: RunningGateway, receiver: OtlpReceiver, exporter: SpanExporter) -> None:
+    def __init__(self, gateway: RunningGateway, receiver: OtlpReceiver, batches: SpanBatches) -> None:
         self.gateway = gateway
         self.receiver = receiver
-        self.exporter = exporter
+        self.batches = batches
 
     def call(self, tool: str, headers: dict[str, str], *, key: str | None = None) -> HttpAnswer:
         body = json.dumps({"session_id": "session-1", "tool_name": tool, "args": {"limit": 3, "note": CANARY}}).encode()
@@ -46,15 +45,12 @@ class Traced:
 def traced(
     request: pytest.FixtureRequest, shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> Iterator[Traced]:
-    with running_receiver() as receiver:
-        exporter = SpanExporter(Collector(receiver.url), SpanEncoder(resource({}), "1"), wait_s=0.05)
-        set_tracer(Tracer(Sampler(request.param), exporter.take))
-        try:
-            with running_gateway(shipped_policy, tmp_path / "state", executor, around=TracedRequests) as gateway:
-                yield Traced(gateway, receiver, exporter)
-        finally:
-            set_tracer(None)
-            exporter.close()
+    with (
+        running_receiver() as receiver,
+        sent_spans(receiver.url, ratio=request.param) as batches,
+        running_gateway(shipped_policy, tmp_path / "state", executor, around=TracedRequests) as gateway,
+    ):
+        yield Traced(gateway, receiver, batches)
 
 
 def test_nothing_that_a_call_says_reaches_the_collector(traced: Traced) -> None:
@@ -68,7 +64,7 @@ def test_nothing_that_a_call_says_reaches_the_collector(traced: Traced) -> None:
     assert traced.call("query_incidents", headers).status in (200, 422)
     record = next(record for record in traced.gateway.records() if record["kind"] == "refusal")
     assert record["requested_tool"] == f"send_{CANARY}"  # on record, and there alone
-    traced.exporter.close()
+    traced.batches.close()
     spans = traced.receiver.spans()
     assert {span.trace_id for span in spans} == {TRACE}
     assert CANARY.encode() not in traced.receiver.raw
@@ -81,7 +77,7 @@ def test_nothing_that_a_call_says_reaches_the_collector(traced: Traced) -> None:
 )
 def test_a_forged_traceparent_is_none(traced: Traced, forged: str) -> None:
     traced.call("query_incidents", {"traceparent": forged})
-    traced.exporter.close()
+    traced.batches.close()
     roots = [span for span in traced.receiver.spans() if span.name == "POST /v1/proxy-execute"]
     assert [root.parent_id for root in roots] == [""]
     assert roots[0].trace_id != TRACE
@@ -99,7 +95,7 @@ def test_two_traceparents_are_none(traced: Traced) -> None:
         )
         while raw.recv(65_536):
             pass
-    traced.exporter.close()
+    traced.batches.close()
     assert TRACE not in {span.trace_id for span in traced.receiver.spans()}
 
 
@@ -107,7 +103,7 @@ def test_two_traceparents_are_none(traced: Traced) -> None:
 def test_a_caller_cannot_switch_recording_on(traced: Traced) -> None:
     for _ in range(5):
         traced.call("query_incidents", {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"})
-    traced.exporter.close()
+    traced.batches.close()
     assert traced.receiver.bodies == []
     assert len(traced.gateway.records()) >= 5  # what the journal holds does not hang on sampling
 
@@ -117,7 +113,7 @@ def test_whoever_has_no_key_makes_no_span(traced: Traced) -> None:
     assert traced.call("query_incidents", place, key="sr_wrong_" + "a" * 43).status == 401
     assert traced.gateway.request("GET", "/v1/tools", headers=place).status == 401
     assert traced.gateway.request("GET", f"/{CANARY}", headers=place).status == 404
-    traced.exporter.close()
+    traced.batches.close()
     assert traced.receiver.bodies == []
     assert traced.gateway.last_record()["kind"] == "authentication_failed"
 
@@ -126,7 +122,7 @@ def test_a_stopped_collector_stops_no_call(traced: Traced) -> None:
     traced.receiver.held.set()
     answers = [traced.call("query_incidents", {}).status for _ in range(20)]
     assert set(answers) <= {200, 422}
-    assert traced.exporter.counts.exported == 0
+    assert traced.batches.counts.exported == 0
     traced.receiver.held.clear()
     traced.receiver.released.set()
 

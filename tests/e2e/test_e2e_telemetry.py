@@ -306,7 +306,10 @@ def test_every_zone_counts_what_it_did(watched: Watched, asked: tuple[dict[str, 
     assert calls["query_alerts", "allowed", ""] >= 1
     assert calls["unknown", "denied", "unknown_tool"] >= 1
     assert calls["add_incident_comment", "denied", "approval_required"] >= 1
-    results = {tuple(sample.labels.values()): sample.value for sample in gateway["sentinel_gateway_results"].samples}
+    results = {
+        (sample.labels["tool"], sample.labels["status"], sample.labels["reason"]): sample.value
+        for sample in gateway["sentinel_gateway_results"].samples
+    }
     assert results["query_alerts", "success", ""] >= 1
     assert results["query_incidents", "error", "invalid_argument"] >= 1
     up = {sample.labels["server"]: sample.value for sample in gateway["sentinel_gateway_upstream_up"].samples}

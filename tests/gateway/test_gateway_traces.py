@@ -13,6 +13,7 @@ import anyio
 import pytest
 from tests.support.mcp_over_http import RawMcp
 from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
+from tests.support.spans import ended_spans, sent_spans
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -20,10 +21,7 @@ from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream, Returned, UpstreamCall
 from sentinel_rag.telemetry import start_span
-from sentinel_rag.telemetry.exporter import Collector, SpanExporter
-from sentinel_rag.telemetry.otlp import SpanEncoder, resource
 from sentinel_rag.telemetry.process import TracedRequests
-from sentinel_rag.telemetry.spans import Sampler, Tracer, set_tracer
 from sentinel_rag_testing.fake_tool_server import SESSIONS, STATELESS, Answers, Fails, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
@@ -55,16 +53,10 @@ def traced(
     """A gateway over a tool server of either era, whose spans go to a receiver."""
     schema = {"type": "object", "properties": {"marker": {"type": "string"}}}
     executor = FakeToolServer([ToolSchema("look_up", "Looks up.", schema)], token="t" * 16, eras=(request.param,))
-    with running_receiver() as receiver, executor.running():
-        exporter = SpanExporter(Collector(receiver.url), SpanEncoder(resource({}), "1"), wait_s=0.05)
-        set_tracer(Tracer(Sampler(), exporter.take))
-        try:
-            folder = tmp_path_factory.mktemp("state")
-            with running_gateway(policy, folder, executor, around=TracedRequests) as gateway:
-                yield gateway, receiver
-        finally:
-            set_tracer(None)
-            exporter.close()
+    with running_receiver() as receiver, executor.running(), sent_spans(receiver.url):
+        folder = tmp_path_factory.mktemp("state")
+        with running_gateway(policy, folder, executor, around=TracedRequests) as gateway:
+            yield gateway, receiver
 
 
 def call(gateway: RunningGateway, trace: str, marker: str) -> int:
@@ -168,12 +160,10 @@ def test_a_server_over_pipes_is_told_too(tmp_path: Path) -> None:
         finally:
             await upstream.aclose()
 
-    ended: list[Any] = []
-    set_tracer(Tracer(Sampler(), ended.append))
-    try:
+    with ended_spans() as ended:
         anyio.run(ask)
-    finally:
-        set_tracer(None)
     sent = [json.loads(line) for line in diary.read_text().splitlines() if line.startswith("{")]
     [params] = [message["params"] for message in sent if message.get("method") == "tools/call"]
-    assert params["_meta"]["traceparent"] == ended[0].context.traceparent
+    place = ended[0].context
+    assert place is not None
+    assert params["_meta"]["traceparent"] == f"00-{place.trace_id:032x}-{place.span_id:016x}-01"

@@ -10,10 +10,10 @@ import anyio
 import pytest
 from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 
-from sentinel_rag.telemetry.exporter import MAX_BATCH, Collector, CollectorConnection, ExportRefused, SpanExporter
-from sentinel_rag.telemetry.otlp import SpanEncoder, resource
-from sentinel_rag.telemetry.spans import Span, SpanKind
-from waiting import WAIT_S
+from sentinel_rag.telemetry.exporter import MAX_BATCH, Collector, SpanBatches
+from sentinel_rag.telemetry.spans import SpanKind
+from sentinel_rag.telemetry.tracer import SdkTracer
+from waiting import WAIT_S, until
 
 pytestmark = pytest.mark.requirement("OBS-1")
 
@@ -24,117 +24,143 @@ def receiver() -> Iterator[OtlpReceiver]:
         yield running
 
 
-def an_exporter(url: str, **options: int) -> SpanExporter:
-    return SpanExporter(
-        Collector(url, {"x-api-key": "collector-key"}), SpanEncoder(resource({}), "1"), wait_s=0.05, **options
-    )
+class Sending:
+    """Spans of a tracer of one's own, sent to `url`."""
 
+    def __init__(self, url: str, *, timeout_s: float = WAIT_S, max_queued: int = 4_096) -> None:
+        collector = Collector(url, {"x-api-key": "collector-key"}, timeout_s)
+        self.batches = SpanBatches(collector, wait_s=0.05, max_queued=max_queued)
+        self._tracer = SdkTracer(self.batches)
 
-def a_span(number: int = 1) -> Span:
-    span = Span("agent.invoke", SpanKind.INTERNAL, 7, 0, number, lambda _: None)
-    span.set("sentinel.tool.calls", number)
-    span.ended_ns = span.started_ns
-    return span
+    def span(self, number: int = 1, error: str = "") -> None:
+        span = self._tracer.start("agent.invoke", SpanKind.INTERNAL)
+        span.set("sentinel.tool.calls", number)
+        if error:
+            span.fail(error)
+        span.end()
+
+    def close(self) -> tuple[int, int, int]:
+        """How many spans were exported, dropped and failed in the end."""
+        self.batches.shutdown()
+        counts = self.batches.counts
+        assert counts.queued == 0
+        return counts.exported, counts.dropped, counts.failed
 
 
 def test_spans_arrive_in_batches_on_the_path_of_otlp(receiver: OtlpReceiver) -> None:
-    exporter = an_exporter(receiver.url)
+    sending = Sending(receiver.url)
     for number in range(1, MAX_BATCH + 101):
-        exporter.take(a_span(number))
-    exporter.close()
+        sending.span(number)
+    assert sending.close() == (MAX_BATCH + 100, 0, 0)
     assert [span.attributes["sentinel.tool.calls"] for span in receiver.spans()] == [*range(1, MAX_BATCH + 101)]
     assert len(receiver.bodies) < 10
     assert set(receiver.paths) == {"/v1/traces"}
     assert {each["x-api-key"] for each in receiver.headers} == {"collector-key"}
     assert {each["content-type"] for each in receiver.headers} == {"application/x-protobuf"}
-    assert (exporter.counts.exported, exporter.counts.dropped, exporter.counts.failed) == (MAX_BATCH + 100, 0, 0)
 
 
 def test_the_path_of_an_address_stays_in_front(receiver: OtlpReceiver) -> None:
-    exporter = an_exporter(f"{receiver.url}/otlp/")
-    exporter.take(a_span())
-    exporter.close()
+    sending = Sending(f"{receiver.url}/otlp/")
+    sending.span()
+    sending.close()
     assert receiver.paths == ["/otlp/v1/traces"]
+
+
+def test_no_proxy_and_no_headers_of_the_environment_are_used(
+    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:9")
+    sending = Sending(receiver.url)
+    sending.span()
+    assert sending.close() == (1, 0, 0)
 
 
 def test_a_collector_that_is_away_takes_no_time_of_a_call(caplog: pytest.LogCaptureFixture) -> None:
     with running_receiver() as gone:
         url = gone.url
-    exporter = an_exporter(url)
+    sending = Sending(url, timeout_s=0.5)
     with caplog.at_level(logging.WARNING):
         for number in range(1, 1_001):
-            exporter.take(a_span(number))
-        exporter.close()
-    assert exporter.counts.exported == 0
-    assert exporter.counts.failed == 1_000
-    told = [record.getMessage() for record in caplog.records if "collector" in record.getMessage()]
-    assert told == ["the collector does not take spans (ConnectionRefusedError)"]
+            sending.span(number)
+        assert sending.close() == (0, 0, 1_000)
+    assert [record.getMessage() for record in caplog.records] == ["the collector does not take spans"]
 
 
 def test_a_collector_that_does_not_answer_fills_the_queue_and_what_is_over_is_counted(receiver: OtlpReceiver) -> None:
     receiver.held.set()
-    exporter = an_exporter(receiver.url, max_queued=10)
+    sending = Sending(receiver.url, max_queued=10)
     for number in range(1, 11):
-        exporter.take(a_span(number))
+        sending.span(number)
     assert receiver.asked.wait(WAIT_S)  # the thread has taken them, and waits for the answer
+    until(lambda: sending.batches.counts.queued == 0)
     for number in range(11, 31):
-        exporter.take(a_span(number))
-    assert exporter.counts.dropped == 10
+        sending.span(number)
+    assert (sending.batches.counts.dropped, sending.batches.counts.queued) == (10, 10)
     receiver.held.clear()
     receiver.released.set()
-    exporter.close()
-    assert exporter.counts.exported == 20
+    assert sending.close() == (20, 10, 0)
 
 
 def test_a_collector_that_asks_for_patience_gets_the_spans_later(receiver: OtlpReceiver) -> None:
     receiver.status = 503
-    exporter = an_exporter(receiver.url)
-    exporter.take(a_span())
+    sending = Sending(receiver.url)
+    sending.span()
     assert receiver.asked.wait(WAIT_S)
     receiver.status = 200
     assert receiver.wait_for(1)[0].attributes == {"sentinel.tool.calls": 1}
-    exporter.close()
-    assert (exporter.counts.exported, exporter.counts.failed) == (1, 0)
+    assert sending.close() == (1, 0, 0)
 
 
-def test_a_collector_that_refuses_is_not_asked_again(receiver: OtlpReceiver) -> None:
-    receiver.status = 401
-    exporter = an_exporter(receiver.url)
-    exporter.take(a_span())
-    exporter.close()
+@pytest.mark.parametrize("status", [302, 401, 404])
+def test_a_collector_that_refuses_is_not_asked_again(receiver: OtlpReceiver, status: int) -> None:
+    receiver.status = status
+    sending = Sending(receiver.url)
+    sending.span()
+    assert sending.close() == (0, 0, 1)
     assert len(receiver.paths) == 1
-    assert (exporter.counts.exported, exporter.counts.failed) == (0, 1)
+
+
+def test_the_log_says_once_that_it_is_away_and_once_that_it_is_back(
+    receiver: OtlpReceiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    sending = Sending(receiver.url)
+    with caplog.at_level(logging.WARNING):
+        for status in (401, 401, 200, 200):
+            receiver.status = status
+            sending.span()
+            assert sending.batches.force_flush()
+    sending.close()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the collector does not take spans",
+        "the collector takes spans again",
+    ]
 
 
 def test_spans_that_the_collector_rejects_do_not_count_as_exported(receiver: OtlpReceiver) -> None:
-    receiver.answer = b"\x0a\x02\x08\x01"
-    exporter = an_exporter(receiver.url)
-    exporter.take(a_span(1))
-    exporter.take(a_span(2))
-    exporter.close()
-    assert (exporter.counts.exported, exporter.counts.failed) == (1, 1)
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+    answer = ExportTraceServiceResponse()
+    answer.partial_success.rejected_spans = 1
+    receiver.answer = answer.SerializeToString()
+    sending = Sending(receiver.url)
+    sending.span(1)
+    assert sending.close() == (0, 0, 1)
 
 
-def test_a_span_that_cannot_be_written_costs_its_batch_and_no_more(
-    receiver: OtlpReceiver, caplog: pytest.LogCaptureFixture
-) -> None:
-    broken = a_span()
-    broken.trace_id = 1 << 200
-    exporter = an_exporter(receiver.url)
-    exporter.take(broken)
-    exporter.close()
-    assert exporter.counts.failed == 1
-    assert receiver.bodies == []
-    assert "a span could not be written" in caplog.text
+@pytest.mark.parametrize("answer", [b"<html>", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b""])
+def test_an_answer_that_is_none_of_otlp_changes_nothing(receiver: OtlpReceiver, answer: bytes) -> None:
+    receiver.answer = answer
+    sending = Sending(receiver.url)
+    sending.span()
+    assert sending.close() == (1, 0, 0)
 
 
 def test_one_request_says_whether_a_collector_is_there(receiver: OtlpReceiver) -> None:
-    connection = CollectorConnection(Collector(receiver.url))
-    assert connection.post(b"") == b""
+    assert Collector(receiver.url).status(WAIT_S) == 200
     receiver.status = 404
-    with pytest.raises(ExportRefused, match="404"):
-        connection.post(b"")
-    connection.close()
+    assert Collector(receiver.url).status(WAIT_S) == 404
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="its wheel is for Linux on x86_64")
@@ -149,17 +175,14 @@ async def test_a_receiver_of_another_maker_reads_them() -> None:
     settings = oteltap.OtelTapHttpProtobufReceiverSettings(http_port=port, listen_on_all_interfaces=False)
     async with oteltap.OtelTapHttpProtobufReceiver(settings) as receiver:
         spans = receiver.stream_traces()
-        exporter = an_exporter(f"http://127.0.0.1:{port}")
-        span = a_span(41)
-        span.fail("rule_denies")
-        exporter.take(span)
+        sending = Sending(f"http://127.0.0.1:{port}")
+        sending.span(41, "rule_denies")
         with anyio.fail_after(WAIT_S):
             found = await anext(spans)
-        await anyio.to_thread.run_sync(exporter.close)
+        counts = await anyio.to_thread.run_sync(sending.close)
     assert found.name == "agent.invoke"
-    assert int.from_bytes(found.trace_id, "big") == 7
     told = {each.key: each.value for each in found.attributes}
     assert told["sentinel.tool.calls"].int_value == 41
     assert told["error.type"].string_value == "rule_denies"
     assert found.status.code == 2
-    assert exporter.counts.exported == 1
+    assert counts == (1, 0, 0)

@@ -21,7 +21,7 @@ from sentinel_rag.contracts.ports import Chat, Question
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
-from sentinel_rag.telemetry import AnySpan, Span, SpanKind, start_span
+from sentinel_rag.telemetry import Span, SpanKind, start_span
 
 if TYPE_CHECKING:
     from sentinel_rag.telemetry.metrics import Registry
@@ -141,7 +141,7 @@ class TracedModel:
                 self._counts.requests.add(self.name, result)
                 self._counts.model_seconds.observe(time.perf_counter() - started, self.name)
 
-    def _begin(self, request: ModelRequest) -> AnySpan:
+    def _begin(self, request: ModelRequest) -> Span:
         span = start_span("llm.invoke", SpanKind.CLIENT)
         span.set("gen_ai.operation.name", "chat")
         span.set("gen_ai.provider.name", self._provider)
@@ -150,7 +150,7 @@ class TracedModel:
         span.set("server.address", self._host or None)
         return span
 
-    def _record(self, span: AnySpan, finished: Finished) -> None:
+    def _record(self, span: Span, finished: Finished) -> None:
         span.set("gen_ai.response.finish_reasons", (finished.reason.value,))
         if finished.usage.uncounted == 0:
             tokens = finished.usage.tokens
@@ -161,17 +161,17 @@ class TracedModel:
                 self._counts.tokens.add(self.name, "output", by=tokens.output)
 
 
-def tool_span(call: ToolCall) -> AnySpan:
+def tool_span(call: ToolCall) -> Span:
     """The span, named by a tool of this product or, for now, `tool.unknown`."""
     return start_span(f"tool.{call.tool_name if call.tool_name in SHIPPED else UNKNOWN}", SpanKind.CLIENT)
 
 
-def trace_response(span: AnySpan, call: ToolCall, status: int | None, outcome: ToolOutcome) -> None:
+def trace_response(span: Span, call: ToolCall, status: int | None, outcome: ToolOutcome) -> None:
     """Record what came back; does nothing for a span that is not recorded."""
-    if not isinstance(span, Span):
+    if not span.recording:
         return
     name = call.tool_name if call.tool_name in SHIPPED or _shows_tool(outcome) else UNKNOWN
-    span.name = f"tool.{name}"
+    span.rename(f"tool.{name}")
     audit_id = outcome.audit_id or None
     for attribute, value in (
         ("tool.name", name),

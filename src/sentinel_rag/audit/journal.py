@@ -72,7 +72,7 @@ class Journal:
         self._membership = membership or Solo()
         self._reader = JournalReader(database.place)
         self._sealer: Sealer | None = None
-        self.listener: JournalListener | None = None
+        self.listeners: list[JournalListener] = []
         self.archive: Archive | TableArchive
         """Removes old records; from a file they move into segments first."""
         if isinstance(database, Database):
@@ -102,15 +102,15 @@ class Journal:
 
         Raises UnavailableError if it cannot be written; then `alongside` did not happen either.
         """
-        if self.listener is None:
-            return await self._append(event, alongside)
         started = time.perf_counter()
         try:
             head = await self._append(event, alongside)
         except UnavailableError:
-            self.listener.failed(event)
+            for listener in self.listeners:
+                listener.failed(event)
             raise
-        self.listener.written(event, time.perf_counter() - started)
+        for listener in self.listeners:
+            listener.written(event, time.perf_counter() - started)
         return head
 
     async def _append(self, event: AuditEvent, alongside: Work[object] | None) -> ChainHead:

@@ -6,8 +6,6 @@ Everything but the logs is off until a zone's configuration turns it on, and cos
 from sentinel_rag.telemetry.logs import configure_logging, scrub
 from sentinel_rag.telemetry.spans import (
     NO_SPAN,
-    AnySpan,
-    SharedAttributes,
     Span,
     SpanKind,
     continuing,
@@ -19,8 +17,6 @@ from sentinel_rag.telemetry.spans import (
 
 __all__ = [
     "NO_SPAN",
-    "AnySpan",
-    "SharedAttributes",
     "Span",
     "SpanKind",
     "configure_logging",

@@ -1,38 +1,38 @@
-"""Sends spans to an OTLP collector over HTTP, from a thread of its own.
+"""Sends spans to an OTLP collector over HTTP, by OpenTelemetry's batches and exporter, from a thread of their own.
 
 Whoever ends a span only puts it into a bounded queue: a collector that is slow or away costs spans, which are counted,
 and never a call its time. What was not sent when the process ends gets a short last try.
-
-Spans are written many at a time: code that has just run is several times as fast as the same code amid a call.
 """
 
 from __future__ import annotations
 
-import http.client
 import logging
 import ssl
 import threading
-import time
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
-from urllib.parse import urlsplit
+from typing import Any, Final
 
-from sentinel_rag.telemetry.otlp import SpanEncoder, rejected_spans
-from sentinel_rag.telemetry.spans import Span
+import requests
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from opentelemetry.attributes import BoundedAttributes
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import Status
+from requests.adapters import HTTPAdapter
+
+from sentinel_rag.telemetry.allowed import allowed_name, allowed_value
 
 PATH: Final = "/v1/traces"
 MAX_QUEUED: Final = 4_096
 MAX_BATCH: Final = 512
-WRITTEN_AT_ONCE: Final = 32
 WAIT_S: Final = 5.0
 """How long a span waits for others, unless the exporter is told otherwise."""
 
 LAST_TRY_S: Final = 2.0
-_RETRIED = (429, 502, 503, 504)
-_WAITS_S = (0.5, 2.0, 5.0)
-_MAX_ANSWER = 65_536
 
 _log = logging.getLogger(__name__)
 
@@ -40,172 +40,165 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Collector:
     """Where spans go: the collector's base URL, to which the path of OTLP is added, headers of each request, seconds
-    that one may take, and a file of certificates to trust beside the system's."""
+    that a batch may take with all its tries, and a file of certificates to trust beside the system's."""
 
     endpoint: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = 10.0
     certificate: str | None = None
 
+    @property
+    def url(self) -> str:
+        return self.endpoint.rstrip("/") + PATH
+
+    def session(self) -> requests.Session:
+        """Connections to it, by the certificates of this machine and without the environment's proxies and netrc."""
+        session = requests.Session()
+        session.trust_env = False
+        session.mount("https://", _TrustedByMachine(self.certificate))
+        return session
+
+    def status(self, timeout_s: float) -> int:
+        """What it answers an export without spans. Raises OSError."""
+        headers = {"Content-Type": "application/x-protobuf", **self.headers}
+        wait = min(self.timeout_s, timeout_s)
+        try:
+            with self.session() as session:
+                return session.post(self.url, b"", headers=headers, timeout=wait, allow_redirects=False).status_code
+        except requests.RequestException as fault:
+            cause: BaseException = fault
+            while cause.__context__ is not None:  # what the system said stands below three wrappings
+                cause = cause.__context__
+            raise OSError(str(cause)) from fault
+
+
+class _TrustedByMachine(HTTPAdapter):
+    """Trusts the system's certificates, and those of one more file."""
+
+    def __init__(self, certificate: str | None) -> None:
+        self._context = ssl.create_default_context()
+        if certificate is not None:
+            self._context.load_verify_locations(certificate)
+        super().__init__()
+
+    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+        super().init_poolmanager(*arguments, **options, ssl_context=self._context)
+
 
 @dataclass(slots=True)
 class Counts:
     """What became of spans so far."""
 
+    taken: int = 0
     exported: int = 0
     dropped: int = 0
-    """Not taken into the queue, because it was full."""
+    """Pushed out of the queue by newer ones, because it was full."""
 
     failed: int = 0
     """The collector did not take them."""
 
-
-class ExportRefused(Exception):
-    """The collector answered with a status that is no success; `again` tells whether it may be asked again."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(f"the collector answered {status}")
-        self.status = status
-        self.again = status in _RETRIED
-
-
-class CollectorConnection:
-    """One kept-alive connection, made when it is needed. Not for several threads at once."""
-
-    def __init__(self, collector: Collector) -> None:
-        self._collector = collector
-        address = urlsplit(collector.endpoint)
-        self._secure = address.scheme == "https"
-        self._host, self._port = address.hostname or "", address.port
-        self._path = address.path.rstrip("/") + PATH
-        self._headers = {"Content-Type": "application/x-protobuf", **collector.headers}
-        self._connection: http.client.HTTPConnection | None = None
-
-    def post(self, body: bytes) -> bytes:
-        """Send one export; the answer's body. Raises Refused, OSError or http.client.HTTPException."""
-        kept = self._connection is not None
-        try:
-            return self._post(body)
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-            if not kept:
-                raise
-            return self._post(body)  # it had ended the idle connection
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _post(self, body: bytes) -> bytes:
-        if self._connection is None:
-            self._connection = self._connect()
-        try:
-            self._connection.request("POST", self._path, body, self._headers)
-            response = self._connection.getresponse()
-            answer = response.read(_MAX_ANSWER)
-            if response.read(1):
-                raise http.client.HTTPException("a long answer")
-        except BaseException:
-            self.close()
-            raise
-        if not 200 <= response.status < 300:
-            raise ExportRefused(response.status)
-        return answer
-
-    def _connect(self) -> http.client.HTTPConnection:
-        timeout = self._collector.timeout_s
-        if not self._secure:
-            return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
-        context = ssl.create_default_context()
-        if self._collector.certificate is not None:
-            context.load_verify_locations(self._collector.certificate)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
-
-
-class SpanExporter:
-    """Give `take` to a `Tracer`. `close` it at the end of the process."""
-
-    def __init__(
-        self, collector: Collector, encoder: SpanEncoder, *, max_queued: int = MAX_QUEUED, wait_s: float = WAIT_S
-    ) -> None:
-        self.counts = Counts()
-        self._connection = CollectorConnection(collector)
-        self._encoder = encoder
-        self._max_queued = max_queued
-        self._wait_s = wait_s
-        self._queue: deque[Span] = deque()
-        self._wake = threading.Event()
-        self._ending = threading.Event()
-        self._healthy = True
-        self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
-        self._thread.start()
+    sending: int = 0
 
     @property
     def queued(self) -> int:
-        return len(self._queue)
+        return self.taken - self.exported - self.dropped - self.failed - self.sending
 
-    def take(self, span: Span) -> None:
-        """Have a span sent, some time. Never waits and never raises."""
-        if len(self._queue) >= self._max_queued:
+
+class AllowedSpans(SpanExporter):
+    """Has `exporter` send of each span what may leave the process, and nothing else."""
+
+    def __init__(self, exporter: SpanExporter, counts: Counts) -> None:
+        self._exporter = exporter
+        self._counts = counts
+        self._healthy = True
+        self.rejected = 0
+        """How many spans of the batch the collector said it did not take, although it took the request."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """See `SpanExporter.export`."""
+        counts = self._counts
+        counts.sending, self.rejected = len(spans), 0
+        result = SpanExportResult.FAILURE
+        try:
+            result = self._exporter.export([_allowed(span) for span in spans])
+        finally:
+            taken = len(spans) - min(self.rejected, len(spans)) if result is SpanExportResult.SUCCESS else 0
+            counts.sending = 0
+            counts.exported += taken
+            counts.failed += len(spans) - taken
+        healthy = result is SpanExportResult.SUCCESS
+        if healthy is not self._healthy:  # once, until it is back
+            self._healthy = healthy
+            _log.warning("the collector takes spans again" if healthy else "the collector does not take spans")
+        return result
+
+    def shutdown(self) -> None:
+        """See `SpanExporter.shutdown`."""
+        self._exporter.shutdown()
+
+
+def _allowed(span: ReadableSpan) -> ReadableSpan:
+    """What of a span may be told, with how many attributes there were beside it. Events, links and a status's text are
+    never told."""
+    given = span.attributes or {}
+    told = {name: value for name in given if (value := allowed_value(name, given[name])) is not None}
+    attributes = BoundedAttributes(attributes=told)
+    attributes.dropped = len(given) - len(told) + span.dropped_attributes
+    return ReadableSpan(
+        allowed_name(span.name),
+        context=span.context,
+        parent=span.parent,
+        resource=span.resource,
+        attributes=attributes,
+        kind=span.kind,
+        status=Status(span.status.status_code),
+        start_time=span.start_time,
+        end_time=span.end_time,
+        instrumentation_scope=span.instrumentation_scope,
+    )
+
+
+class SpanBatches(BatchSpanProcessor):
+    """Give it to a `Tracer`. `close` it at the end of the process."""
+
+    def __init__(self, collector: Collector, *, max_queued: int = MAX_QUEUED, wait_s: float = WAIT_S) -> None:
+        # What it logs would repeat each failure, and may hold texts of a collector. The counts and one line tell it.
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+        self.counts = Counts()
+        self._max_queued = max_queued
+        session = collector.session()
+        session.hooks["response"].append(self._answered)
+        exporter = OTLPSpanExporter(
+            collector.url,
+            headers=collector.headers,
+            timeout=collector.timeout_s,
+            compression=Compression.NoCompression,
+            session=session,
+        )
+        self._allowed = AllowedSpans(exporter, self.counts)
+        batch = min(MAX_BATCH, max_queued)
+        super().__init__(self._allowed, max_queued, wait_s * 1e3, batch)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """See `SpanProcessor.on_end`."""
+        self.counts.taken += 1
+        if self.counts.queued > self._max_queued:
             self.counts.dropped += 1
-            return
-        self._queue.append(span)
-        if len(self._queue) == MAX_BATCH:
-            self._wake.set()
+        super().on_end(span)
 
     def close(self) -> None:
         """Send what is left within `LAST_TRY_S`. Idempotent."""
-        self._ending.set()
-        self._wake.set()
-        self._thread.join(LAST_TRY_S)
+        ending = threading.Thread(target=self.shutdown, daemon=True)
+        ending.start()
+        ending.join(LAST_TRY_S)
 
-    def _run(self) -> None:
-        while True:
-            self._wake.wait(self._wait_s)
-            self._wake.clear()
-            while self._queue:
-                self._send(self._written(min(len(self._queue), MAX_BATCH)))
-            if self._ending.is_set():
-                self._connection.close()
-                return
-
-    def _written(self, count: int) -> list[bytes]:
-        """The next spans of the queue. Between a few of them the event loop may have the interpreter back."""
-        batch: list[bytes] = []
-        for number in range(count):
-            try:
-                batch.append(self._encoder.span(self._queue.popleft()))
-            except Exception:  # one that cannot be written may not end this thread
-                self.counts.failed += 1
-                _log.exception("a span could not be written")
-            if number % WRITTEN_AT_ONCE == WRITTEN_AT_ONCE - 1:
-                time.sleep(0)
-        return batch
-
-    def _send(self, batch: list[bytes]) -> None:
-        """One batch, with further tries while the collector says, or shows, that it will come back."""
-        if not batch:
+    def _answered(self, response: requests.Response, **_: object) -> None:
+        """Note what the collector says of a batch beside its status."""
+        content = response.content
+        if 300 <= response.status_code < 400:
+            raise requests.TooManyRedirects("a collector does not send elsewhere")  # the exporter takes it for success
+        try:
+            answer = ExportTraceServiceResponse.FromString(content)
+        except DecodeError:  # such as a page of a proxy: its status counts
             return
-        body = self._encoder.request(batch)
-        for wait in (*_WAITS_S, None):
-            try:
-                rejected = min(rejected_spans(self._connection.post(body)), len(batch))
-            except (ExportRefused, OSError, http.client.HTTPException, ValueError) as fault:
-                again = fault.again if isinstance(fault, ExportRefused) else True
-                if self._healthy:  # once, until it is back
-                    self._healthy = False
-                    _log.warning("the collector does not take spans (%s)", _reason(fault))
-                if not again or wait is None or self._ending.wait(wait):
-                    self.counts.failed += len(batch)
-                    return
-            else:
-                if not self._healthy:
-                    self._healthy = True
-                    _log.warning("the collector takes spans again")
-                self.counts.exported += len(batch) - rejected
-                self.counts.failed += rejected
-                return
-
-
-def _reason(fault: Exception) -> str:
-    return str(fault) if isinstance(fault, ExportRefused) else type(fault).__name__
+        self._allowed.rejected = max(0, answer.partial_success.rejected_spans)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from hmac import compare_digest
 
-from sentinel_rag.telemetry.spans import Span, current_span
+from sentinel_rag.telemetry.spans import current_span
 
 # A log line may name rules, tools, ids and sizes; it never holds rows, arguments or credentials. The scrubber is the
 # net below that rule: it knows the shapes of our keys, bearer tokens and Azure's, wherever they turn up in a message.
@@ -49,9 +49,9 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        span = current_span()
-        if isinstance(span, Span):
-            line |= {"trace_id": f"{span.trace_id:032x}", "span_id": f"{span.span_id:016x}"}
+        place = current_span().traceparent
+        if place is not None:
+            _, line["trace_id"], line["span_id"], _ = place.split("-")
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return scrub(json.dumps(line, ensure_ascii=False))

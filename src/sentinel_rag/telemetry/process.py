@@ -7,30 +7,28 @@ telemetry adds to a process.
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from importlib.metadata import version
 from typing import Any
 
 import anyio.to_thread
+from prometheus_client import ProcessCollector
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.servers import RequestAuthenticator
-from sentinel_rag.telemetry.exporter import Collector, SpanExporter
+from sentinel_rag.telemetry.exporter import Collector, Counts, SpanBatches
 from sentinel_rag.telemetry.logs import set_session_key
 from sentinel_rag.telemetry.metrics import CONTENT_TYPE, Counter, Gauge, Histogram, Registry, set_request_began
-from sentinel_rag.telemetry.otlp import SpanEncoder, resource
-from sentinel_rag.telemetry.spans import Sampler, Tracer, continuing, set_tracer
+from sentinel_rag.telemetry.spans import continuing, set_tracer
+from sentinel_rag.telemetry.tracer import SdkTracer, named_sampler
 
 # A plain ASGI wrapper around everything else. The counts tell of other people's calls, so an agent must not read them:
 # without a token they are not served at all.
 METRICS_PATH = "/metrics"
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 NO_ROUTE = "none"
-AT_ONCE = 128
-"""So many requests are counted together, which costs less than each by itself."""
-
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -65,7 +63,6 @@ class CountedRequests:
         self._registry = registry
         self._authenticator = RequestAuthenticator(token=token)
         self._in_flight = 0
-        self._heard: list[tuple[str, str, int, float]] = []
         self._answered = Counter(
             "sentinel_http_requests_total", "HTTP requests that were answered.", ("method", "route", "status")
         )
@@ -78,7 +75,6 @@ class CountedRequests:
             lambda: [((), float(self._in_flight))],
         )
         registry.add(self._answered, self._seconds, waiting)
-        registry.before_text.append(self._count)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -104,15 +100,8 @@ class CountedRequests:
             self._in_flight -= 1
             route = getattr(scope.get("route"), "path", NO_ROUTE)
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            self._heard.append((method, route, status, time.perf_counter() - began))
-            if len(self._heard) >= AT_ONCE:
-                self._count()
-
-    def _count(self) -> None:
-        heard, self._heard = self._heard, []
-        for method, route, status, seconds in heard:
             self._answered.add(method, route, str(status) if status else "none")
-            self._seconds.observe(seconds, route)
+            self._seconds.observe(time.perf_counter() - began, route)
 
     async def _tell(self, scope: Scope, send: Send) -> None:
         if not self._authenticator.is_shown_token(scope["headers"]):
@@ -152,16 +141,17 @@ class ProcessTelemetry:
         """None where nobody may read metrics, so that none are kept."""
 
         tracing = configuration["tracing"]
-        self._exporter = None if tracing is None or zone.startswith(_UNTRACED) else _start_tracing(zone, tracing)
+        self._batches = None if tracing is None or zone.startswith(_UNTRACED) else _start_tracing(zone, tracing)
         if self.registry is not None:
-            self.registry.add(*_of_process(zone))
-            if self._exporter is not None:
-                self.registry.add(*_of_exporter(self._exporter))
+            self.registry.add(_build_info(zone))
+            ProcessCollector(registry=self.registry)
+            if self._batches is not None:
+                self.registry.add(*_of_exporter(self._batches.counts))
 
     def around(self, app: App) -> App:
         """`app` with its requests placed in traces and counted, and with spans sent before the process ends."""
-        if self._exporter is not None:
-            app = _Sending(TracedRequests(app), self._exporter)
+        if self._batches is not None:
+            app = _Sending(TracedRequests(app), self._batches)
         if self.registry is not None and self._token is not None:
             app = CountedRequests(app, self.registry, self._token)
         return app
@@ -170,20 +160,20 @@ class ProcessTelemetry:
 class _Sending:
     """Sends what is left when the application has shut down: the server's signal ends the process right after."""
 
-    def __init__(self, app: App, exporter: SpanExporter) -> None:
+    def __init__(self, app: App, batches: SpanBatches) -> None:
         self._app = app
-        self._exporter = exporter
+        self._batches = batches
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def closing(message: Message) -> None:
             if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                await anyio.to_thread.run_sync(self._exporter.close)
+                await anyio.to_thread.run_sync(self._batches.close)
             await send(message)
 
         await self._app(scope, receive, closing if scope["type"] == "lifespan" else send)
 
 
-def _start_tracing(zone: str, configuration: Mapping[str, Any]) -> SpanExporter:
+def _start_tracing(zone: str, configuration: Mapping[str, Any]) -> SpanBatches:
     about = {
         **configuration["resource"],
         "service.name": SERVICES.get(zone, TOOL_SERVERS),
@@ -191,69 +181,34 @@ def _start_tracing(zone: str, configuration: Mapping[str, Any]) -> SpanExporter:
         "service.instance.id": secrets.token_hex(8),
         "sentinel.zone": zone,
         "telemetry.sdk.language": "python",
-        "telemetry.sdk.name": "sentinel_rag",
-        "telemetry.sdk.version": __version__,
+        "telemetry.sdk.name": "opentelemetry",
+        "telemetry.sdk.version": version("opentelemetry-sdk"),
     }
-    encoder = SpanEncoder(resource(about), __version__)
-    exporter = SpanExporter(Collector(**configuration["collector"]), encoder, wait_s=configuration["wait_s"])
     set_session_key(bytes.fromhex(configuration["session_key"]))
+    batches = SpanBatches(Collector(**configuration["collector"]), wait_s=configuration["wait_s"])
     # Whoever calls a tool server has the zone's token: that is the gateway, which goes by the setting itself.
     trusts = configuration["trusts_callers"] or zone.startswith(_CALLED_BY_US)
-    sampler = Sampler.named(configuration["sampler"], configuration["ratio"])
-    set_tracer(Tracer(sampler, exporter.take, trusts_callers=trusts))
-    return exporter
+    sampler = named_sampler(configuration["sampler"], configuration["ratio"])
+    set_tracer(SdkTracer(batches, sampler=sampler, resource=about, trusts_callers=trusts))
+    return batches
 
 
-def _of_exporter(exporter: SpanExporter) -> tuple[Gauge, ...]:
-    counts = exporter.counts
-
+def _of_exporter(counts: Counts) -> tuple[Gauge, ...]:
     def spans() -> Iterable[tuple[tuple[str, ...], float]]:
         yield ("dropped",), counts.dropped
         yield ("exported",), counts.exported
         yield ("failed",), counts.failed
 
     return (
-        Gauge("sentinel_telemetry_spans_total", "What became of spans.", spans, ("result",), kind="counter"),
-        Gauge(
-            "sentinel_telemetry_spans_queued",
-            "Spans that wait to be sent.",
-            lambda: [((), float(exporter.queued))],
-        ),
+        Gauge("sentinel_telemetry_spans_total", "What became of spans.", spans, ("result",), counts=True),
+        Gauge("sentinel_telemetry_spans_queued", "Spans that wait to be sent.", lambda: [((), float(counts.queued))]),
     )
 
 
-def _of_process(zone: str) -> tuple[Gauge, ...]:
-    started = time.time()
-    return (
-        Gauge(
-            "sentinel_build_info",
-            "The product's version and the zone of this process.",
-            lambda: [((__version__, zone), 1.0)],
-            ("version", "zone"),
-        ),
-        Gauge("process_start_time_seconds", "When this process began, in Unix time.", lambda: [((), started)]),
-        Gauge(
-            "process_cpu_seconds_total",
-            "Processor time of this process.",
-            lambda: [((), time.process_time())],
-            kind="counter",
-        ),
-        Gauge("process_resident_memory_bytes", "Memory that this process holds.", _resident),
-        Gauge("process_open_fds", "Open files and connections of this process.", _open_files),
+def _build_info(zone: str) -> Gauge:
+    return Gauge(
+        "sentinel_build_info",
+        "The product's version and the zone of this process.",
+        lambda: [((__version__, zone), 1.0)],
+        ("version", "zone"),
     )
-
-
-def _resident() -> Iterable[tuple[tuple[str, ...], float]]:
-    """Nothing where the system has no /proc."""
-    try:
-        with open("/proc/self/statm", "rb") as statm:
-            yield (), float(int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
-    except (OSError, ValueError, IndexError):
-        return
-
-
-def _open_files() -> Iterable[tuple[tuple[str, ...], float]]:
-    try:
-        yield (), float(len(os.listdir("/proc/self/fd")))
-    except OSError:
-        return

@@ -24,7 +24,7 @@ from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.servers import Refused, RequestAuthenticator
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.telemetry import AnySpan, SpanKind, continuing, start_span
+from sentinel_rag.telemetry import Span, SpanKind, continuing, start_span
 from sentinel_rag.tools.plain_calls import FixedAnswers, PlainCalls, fixed_answers
 from sentinel_rag.tools.tool_answer import ToolAnswer
 
@@ -180,7 +180,7 @@ def _told(call: CallTool, names: frozenset[str]) -> CallTool:
     return run
 
 
-def _tell(span: AnySpan, tool: str, meta: Mapping[str, Any], answer: ToolAnswer) -> None:
+def _tell(span: Span, tool: str, meta: Mapping[str, Any], answer: ToolAnswer) -> None:
     """What a span says of a call: no argument and nothing of the answer but its size and the code of its error."""
     span.set("mcp.method.name", "tools/call")
     span.set("mcp.protocol.version", meta.get("io.modelcontextprotocol/protocolVersion"))

@@ -9,12 +9,12 @@ from pathlib import Path
 from tools.documentation.reference import markdown
 
 INTRODUCTION = """
-What `/metrics` tells, by the zone's part that counts it. Where it is served, who may read it, the dashboard and the
-alerts are told on [observability](../observability.md).
+What `/metrics` tells, beside the `process_*` of Prometheus's client library. Where it is served, who may read it, the
+dashboard and the alerts are told on [observability](../observability.md).
 """
 
 KINDS = {"Counter": "counter", "Gauge": "gauge", "Histogram": "histogram"}
-NAMES = ("sentinel_", "process_")
+NAME = "sentinel_"
 
 
 def page(repository: Path) -> str:
@@ -30,19 +30,18 @@ def declared(sources: Path) -> Iterator[tuple[str, str, tuple[str, ...], str]]:
     """Name, kind, labels and meaning of each metric that is made with a name of its own."""
     for path in sources.rglob("*.py"):
         text = path.read_text()
-        if "testing" in path.parts or not any(f'"{name}' in text for name in NAMES):
+        if "testing" in path.parts or f'"{NAME}' not in text:
             continue
         for call in ast.walk(ast.parse(text)):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in KINDS:
                 name, meaning = (_text(each) for each in [*call.args, None, None][:2])
-                if name.startswith(NAMES):
+                if name.startswith(NAME):
                     yield name, _kind(call), _labels(call), meaning
 
 
 def _kind(call: ast.Call) -> str:
-    told = [_text(keyword.value) for keyword in call.keywords if keyword.arg == "kind"]
     assert isinstance(call.func, ast.Name)
-    return told[0] if told else KINDS[call.func.id]
+    return "counter" if any(keyword.arg == "counts" for keyword in call.keywords) else KINDS[call.func.id]
 
 
 def _labels(call: ast.Call) -> tuple[str, ...]:

@@ -6,16 +6,14 @@ holds only names, ids, labels, sizes and reason codes are told, never arguments 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import TYPE_CHECKING, assert_never
 
 import anyio
 from starlette.requests import Request
 
 from sentinel_rag.audit import AuditEvent, CallIntended, CallOutcome, CallRefused, OutcomeStatus
-from sentinel_rag.audit.journal import JournalListener
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.gateway.approvals import ApprovalState
@@ -34,8 +32,6 @@ from sentinel_rag.gateway.upstream import (
 from sentinel_rag.gateway.upstream.port import UpstreamCall
 from sentinel_rag.telemetry import (
     NO_SPAN,
-    AnySpan,
-    SharedAttributes,
     Span,
     SpanKind,
     continuing,
@@ -51,8 +47,6 @@ __all__ = ["message_span", "request_span", "tell_records", "tell_status", "told_
 
 
 CALL = "tools/call"
-_Judged = tuple[str, str, Label, Label, str | None]
-"""Rule, server, label, context afterwards, approval."""
 
 
 class RecordSpans:
@@ -64,16 +58,22 @@ class RecordSpans:
             return
         match event:
             case CallIntended():
-                call = (event.audit_id, event.tool, event.session_id)
-                judged = (event.rule_id, event.server, event.label, event.context_after, event.approval_id)
-                span.defer(_tell_intended, call, judged)
+                _tell_call(span, event)
+                span.update(
+                    {
+                        "sentinel.outcome": "allowed",
+                        "sentinel.rule.id": event.rule_id,
+                        "sentinel.server": event.server,
+                        **_LABEL[event.label],
+                        **_CONTEXT[event.context_after],
+                    }
+                )
             case CallRefused():
-                _tell_call(span, event.audit_id, event.tool, event.session_id)
+                _tell_call(span, event)
                 span.set("sentinel.outcome", "denied" if event.http_status == 403 else "refused")
                 span.set("sentinel.reason", event.reason.value)
                 span.set("sentinel.rule.id", event.rule_id)
-                span.set("sentinel.approval.id", event.approval_id)
-                span.update(_status(event.http_status))
+                span.set("http.response.status_code", event.http_status)
                 if event.label is not None:
                     span.update(_LABEL[event.label])
                 if event.context is not None:
@@ -81,7 +81,9 @@ class RecordSpans:
                 if event.http_status >= 500:
                     span.fail(event.reason.value)
             case CallOutcome(status=status, reason=reason):
-                span.defer(_tell_outcome, event.result_bytes, event.rows, event.duration_ms)
+                span.set("sentinel.result.bytes", event.result_bytes)
+                span.set("sentinel.result.rows", event.rows)
+                span.set("sentinel.upstream.ms", None if event.duration_ms is None else round(event.duration_ms))
                 if status is not OutcomeStatus.SUCCESS:
                     # A tool's failure is one here too, whatever status carries it.
                     span.fail("unknown" if reason is None else reason.value)
@@ -129,7 +131,7 @@ class TracedUpstream:
         await self._upstream.aclose()
 
 
-def _tell_reply(span: AnySpan, reply: UpstreamReply) -> None:
+def _tell_reply(span: Span, reply: UpstreamReply) -> None:
     match reply:
         case Returned():
             pass  # its size stands in the span around this one
@@ -141,46 +143,17 @@ def _tell_reply(span: AnySpan, reply: UpstreamReply) -> None:
             assert_never(reply)
 
 
-def _tell_call(span: AnySpan, audit_id: str, tool: str | None, session_id: str | None) -> None:
-    if isinstance(span, Span) and span.name == CALL and tool is not None:
-        span.name = f"{CALL} {tool}"
-    span.set("sentinel.audit.id", audit_id)
-    span.set("tool.name", tool)
-    span.set("gen_ai.tool.name", tool)
-    span.set("session.id", session_id)
+def _tell_call(span: Span, event: CallIntended | CallRefused) -> None:
+    if span.name == CALL and event.tool is not None:
+        span.rename(f"{CALL} {event.tool}")
+    span.set("sentinel.audit.id", event.audit_id)
+    span.set("tool.name", event.tool)
+    span.set("gen_ai.tool.name", event.tool)
+    span.set("session.id", event.session_id)
+    span.set("sentinel.approval.id", event.approval_id)
 
 
-def _tell_intended(span: Span, call: tuple[str, str, str], judged: _Judged) -> None:
-    audit_id, tool, session_id = call
-    if span.name == CALL:
-        span.name = f"{CALL} {tool}"
-    approval_id = judged[4]
-    span.attributes["sentinel.audit.id"] = audit_id
-    span.attributes["session.id"] = session_id
-    if approval_id is not None:
-        span.attributes["sentinel.approval.id"] = approval_id
-    rule_id, server, label, context, _ = judged
-    # Numbers, since the hash of a label is several times as slow.
-    ranks = label.sensitivity * 2 + label.integrity, context.sensitivity * 2 + context.integrity
-    span.share(_allowed(tool, rule_id, server, *ranks))
-
-
-@lru_cache(maxsize=512)
-def _allowed(tool: str, rule_id: str, server: str, label: int, context: int) -> SharedAttributes:
-    """What all calls of a tool tell that one rule let pass at the same labels."""
-    about = {"tool.name": tool, "gen_ai.tool.name": tool, "sentinel.outcome": "allowed", "sentinel.rule.id": rule_id}
-    return SharedAttributes(
-        {**about, "sentinel.server": server, **_LABEL[_LABELS[label]], **_CONTEXT[_LABELS[context]]}
-    )
-
-
-def _tell_outcome(span: Span, result_bytes: int | None, rows: int | None, duration_ms: float | None) -> None:
-    span.set("sentinel.result.bytes", result_bytes)
-    span.set("sentinel.result.rows", rows)
-    span.set("sentinel.upstream.ms", None if duration_ms is None else round(duration_ms))
-
-
-def request_span(request: Request) -> AnySpan:
+def request_span(request: Request) -> Span:
     """The span of a POST that a key was admitted with: whoever has none costs nothing here."""
     return start_span(f"POST {request.scope['route'].path}", SpanKind.SERVER) if tracing() else NO_SPAN
 
@@ -198,19 +171,9 @@ def message_span(place: object) -> Iterator[None]:
         yield
 
 
-def tell_status(span: AnySpan, route: str, status: int) -> None:
+def tell_status(span: Span, route: str, status: int) -> None:
     """What a POST to `route` was answered with."""
-    if span.recording:
-        span.share(_answered(route, status))
-
-
-@lru_cache(maxsize=128)
-def _answered(route: str, status: int) -> SharedAttributes:
-    return SharedAttributes({"http.request.method": "POST", "http.route": route, **_status(status)})
-
-
-def _status(status: int) -> Mapping[str, int]:
-    return {"http.response.status_code": status}
+    span.update({"http.request.method": "POST", "http.route": route, "http.response.status_code": status})
 
 
 def _levels(of: str) -> Mapping[Label, Mapping[str, str]]:
@@ -244,16 +207,13 @@ def tell_records(
     state: State, gate: Gate, policies: Policies, upstreams: Mapping[str, Upstream], registry: Registry | None
 ) -> None:
     """Have the journal's records told; nothing is set where there is nobody to tell."""
-    listeners: list[JournalListener] = []
     if tracing():
-        listeners.append(RecordSpans())
+        state.journal.listeners.append(RecordSpans())
     if registry is not None:
         from sentinel_rag.gateway.telemetry.counts import RecordCounts, watch_gateway
 
-        listeners.append(RecordCounts(registry, servers=sorted(policies.current.servers())))
+        state.journal.listeners.append(RecordCounts(registry, servers=sorted(policies.current.servers())))
         watch_gateway(registry, _Gateway(state, gate, policies, upstreams), longest_s=LOOK_S)
-    if listeners:
-        state.journal.listener = Listeners(listeners)
 
 
 class _Gateway:
@@ -289,21 +249,3 @@ class _Gateway:
 
     def calls_in_flight(self) -> int:
         return self._gate.calls_in_flight
-
-
-# Several listeners of one journal.
-
-
-class Listeners:
-    """Tells each of `listeners`."""
-
-    def __init__(self, listeners: Sequence[JournalListener]) -> None:
-        self._listeners = tuple(listeners)
-
-    def written(self, event: AuditEvent, seconds: float) -> None:
-        for listener in self._listeners:
-            listener.written(event, seconds)
-
-    def failed(self, event: AuditEvent) -> None:
-        for listener in self._listeners:
-            listener.failed(event)

@@ -30,7 +30,6 @@ from sentinel_rag.telemetry.metrics import Counter, Gauge, Histogram, Registry, 
 UNKNOWN = "unknown"
 ASKED_AGAIN_S = 5.0
 MAX_OPEN = 10_000
-AT_ONCE = 128
 _DECISIONS = (CallIntended, CallRefused)
 
 
@@ -40,7 +39,6 @@ class RecordCounts:
     def __init__(self, registry: Registry, *, servers: Iterable[str] = ()) -> None:
         """Counts that alerts watch begin at 0 with the process: Prometheus does not see a first event by which a series
         comes to be. `servers` are those of the policy."""
-        self._heard: list[tuple[AuditEvent, float, float | None]] = []
         self._open: dict[str, tuple[str, str]] = {}
         self._records = Counter("sentinel_gateway_journal_records_total", "Records of the journal.", ("kind",))
         self._append = Histogram(
@@ -103,23 +101,10 @@ class RecordCounts:
         for event in ("asked", "approved", "denied", "expired"):
             self._approvals.add(event, by=0)
 
-        registry.before_text.append(self.count)
-
     def written(self, event: AuditEvent, seconds: float) -> None:
-        decided = request_began() if isinstance(event, _DECISIONS) else None
-        self._heard.append((event, seconds, None if decided is None else time.perf_counter() - decided))
-        if len(self._heard) >= AT_ONCE:
-            self.count()
-
-    def count(self) -> None:
-        """Count what was heard: many at a time, which costs a call far less than each by itself."""
-        heard, self._heard = self._heard, []
-        for event, seconds, decided in heard:
-            self._count(event, seconds)
-            if decided is not None:
-                self._decision.observe(decided)
-
-    def _count(self, event: AuditEvent, seconds: float) -> None:
+        began = request_began() if isinstance(event, _DECISIONS) else None
+        if began is not None:
+            self._decision.observe(time.perf_counter() - began)
         self._records.add(event.kind)
         self._append.observe(seconds)
         match event:
@@ -161,7 +146,6 @@ class RecordCounts:
                 self._quarantined.add(event.server)
 
     def failed(self, event: AuditEvent) -> None:
-        self.count()
         self._unwritten.add()
         if isinstance(event, CallOutcome):
             self._open.pop(event.audit_id, None)

@@ -6,7 +6,6 @@ import http.client
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -205,19 +204,17 @@ def telemetry(settings: Settings) -> Finding:
     configuration = telemetry_configuration(wanted)
     if configuration is None or configuration["tracing"] is None:
         return fine(NAME, f"spans off (OTEL_EXPORTER_OTLP_ENDPOINT turns them on), {metrics}")
-    from sentinel_rag.telemetry.exporter import Collector, CollectorConnection, ExportRefused
+    from sentinel_rag.telemetry.exporter import Collector
 
     collector = Collector(**configuration["tracing"]["collector"])
     at = urlsplit(collector.endpoint).netloc
-    bounded = replace(collector, timeout_s=min(collector.timeout_s, LONGEST_WAIT_S))
     try:
-        with closing(CollectorConnection(bounded)) as connection:
-            connection.post(b"")
-    except ExportRefused as refused:
-        return fault(NAME, f"{at}: {refused}; spans are lost", _what_mends(refused.status))
-    except (OSError, http.client.HTTPException) as error:
+        status = collector.status(LONGEST_WAIT_S)
+    except OSError as error:
         # Every question is answered all the same.
         return warning(NAME, f"{at} does not answer ({error}); spans are lost", "start it, or correct the address")
+    if not 200 <= status < 300:
+        return fault(NAME, f"{at}: the collector answered {status}; spans are lost", _what_mends(status))
     return fine(NAME, f"{at} takes spans ({wanted.sampler}), {metrics}")
 
 
