@@ -38,7 +38,7 @@ COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 MANIFESTS = {name: list(yaml.load_all((RENDERED / f"{name}.yaml").read_text(), yaml.CSafeLoader)) for name in EXAMPLES}
 ZONES = {"web", "agent", "interceptor", "tools-data", "tools-files", "tools-web"}
-SETTINGS = {variable.name for variable in VARIABLES}
+SETTINGS = set(VARIABLES)
 BETWEEN = {"TOKEN_DATA", "TOKEN_FILES", "TOKEN_WEB"}
 """Variables of a pod that only put another one together."""
 

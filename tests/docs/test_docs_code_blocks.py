@@ -18,7 +18,7 @@ import pytest
 import yaml
 from page_boxes import BOX
 
-from sentinel_rag.settings.variables import VARIABLES
+from sentinel_rag.settings import VARIABLES
 from sentinel_rag.surfaces.cli._parser import build_parser
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ PAGES = [
 ]
 PAGES += sorted((REPOSITORY / "docs").rglob("*.md"))
 KINDS = {"", "ini", "json", "kusto", "python", "sh", "text", "yaml"}
-SETTINGS = {variable.name for variable in VARIABLES}
+SETTINGS = set(VARIABLES)
 TARGETS = set(re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
 PARSER = build_parser()
 SHELL = {"|", ">", "<<", "&", "&&", ";"}

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from page_boxes import BOX, matches, steps
 
-from sentinel_rag.settings.variables import VARIABLES
+from sentinel_rag.settings import VARIABLES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "docs" / "get-started.md"
@@ -111,7 +111,7 @@ def test_the_readme_shows_what_the_page_proves() -> None:
 
 
 def test_each_setting_of_the_page_exists() -> None:
-    known = {variable.name for variable in VARIABLES}
+    known = set(VARIABLES)
     named = [line.split("=")[0] for kind, box in BOX.findall(PAGE.read_text()) if kind == "ini" for line in box.split()]
     assert named
     assert [name for name in named if name not in known] == []

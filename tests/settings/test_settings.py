@@ -105,7 +105,7 @@ def test_a_remote_gateway_needs_a_key(tmp_path: Path) -> None:
 def test_every_setting_is_documented_and_nothing_else(document: str) -> None:
     text = (REPOSITORY / document).read_text()
     named = set(re.findall(r"\b(?:SENTINEL|AZURE_OPENAI|OPENROUTER|OTEL)_[A-Z_]+\b", text))
-    assert named == {variable.name for variable in VARIABLES}
+    assert named == set(VARIABLES)
 
 
 RESOURCE = "/subscriptions/s/resourceGroups/soc/providers/Microsoft.OperationalInsights/workspaces/w"

@@ -4,20 +4,18 @@
 process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
 """
 
-from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings, misspelt_settings
-from sentinel_rag.settings.shapes import (
-    DeploymentSettings,
-    EmbeddingSettings,
-    KnowledgeSettings,
-    ModelSettings,
-    PostgresSettings,
-    Secret,
+from sentinel_rag.settings.deployment import DeploymentSettings, TelemetrySettings, TlsFiles
+from sentinel_rag.settings.loading import (
+    VARIABLES,
     Settings,
-    TelemetrySettings,
-    TlsFiles,
+    default_home,
+    installed_policy_file,
+    load_settings,
+    misspelt_settings,
 )
+from sentinel_rag.settings.models import EmbeddingSettings, KnowledgeSettings, ModelSettings, PostgresSettings
 from sentinel_rag.settings.tools import newest_credential
-from sentinel_rag.settings.variables import VARIABLES, Variable
+from sentinel_rag.settings.values import Secret
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
 
 __all__ = [
@@ -32,7 +30,6 @@ __all__ = [
     "Settings",
     "TelemetrySettings",
     "TlsFiles",
-    "Variable",
     "agent_gateway",
     "azure_environment",
     "bare_environment",

@@ -7,50 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from sentinel_rag.contracts.servers import LOOPBACK_NAMES, OWN_SERVERS
-from sentinel_rag.settings.shapes import DeploymentSettings, Secret, TelemetrySettings, TlsFiles
-from sentinel_rag.settings.values import SettingReader, between, key_text, one_of, yes_or_no
+from sentinel_rag.settings.values import Secret, SettingReader, between, key_text, one_of, setting, yes_or_no
 from sentinel_rag.settings.workspace_file import http_url
 
 T = TypeVar("T")
 
 LEAST_TOKEN = 32
-
-
-def read_deployment(reader: SettingReader) -> DeploymentSettings:
-    """What is set; a certificate without its key, and an address without its token, are problems."""
-    read, none = reader.read, {}  # type: ignore[var-annotated]  # empty, of either kind
-    certificate = read("SENTINEL_TLS_CERTIFICATE", _file, None)
-    key = read("SENTINEL_TLS_KEY", _file, None)
-    if _given(reader, "SENTINEL_TLS_CERTIFICATE") != _given(reader, "SENTINEL_TLS_KEY"):
-        lacking = "SENTINEL_TLS_KEY" if certificate is not None else "SENTINEL_TLS_CERTIFICATE"
-        reader.problems.append(f"{lacking}: is missing; a certificate and its key go together")
-    tools: Mapping[str, str] = read("SENTINEL_TOOLS", _by_zone(_base_url), none)
-    tokens: Mapping[str, Secret] = read("SENTINEL_TOOLS_TOKENS", _by_zone(_token), none)
-    lacking_tokens = sorted(tools.keys() - tokens.keys())
-    if lacking_tokens:
-        reader.problems.append(f"SENTINEL_TOOLS_TOKENS: has none for {', '.join(lacking_tokens)} of SENTINEL_TOOLS")
-    agent_url = read("SENTINEL_AGENT_URL", _base_url, None)
-    agent_token = read("SENTINEL_AGENT_TOKEN", _token, None)
-    if agent_url is not None and not _given(reader, "SENTINEL_AGENT_TOKEN"):
-        reader.problems.append("SENTINEL_AGENT_TOKEN: is missing; the agent at SENTINEL_AGENT_URL asks for it")
-    return DeploymentSettings(
-        tls=None if certificate is None or key is None else TlsFiles(certificate, key),
-        tls_ca=read("SENTINEL_TLS_CA", _file, None),
-        zone_token=read("SENTINEL_ZONE_TOKEN", _token, None),
-        tools=tools,
-        tools_tokens=tokens,
-        agent_url=agent_url,
-        agent_token=agent_token,
-    )
-
-
-def _given(reader: SettingReader, name: str) -> bool:
-    return bool(reader.values.get(name, "").strip())
 
 
 def _file(text: str) -> Path:
@@ -99,6 +67,46 @@ def _by_zone(convert: Callable[[str], T]) -> Callable[[str], Mapping[str, T]]:
     return read
 
 
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """A certificate with its chain, and its key, both PEM."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentSettings:
+    """Where zones are that run apart (`sentinel serve`). `tls` is what this one proves itself with, `tls_ca` what the
+    others are checked by (None: the system's authorities), `zone_token` what callers of this one show. `tools` and
+    `tools_tokens` are by the name of a tool server."""
+
+    tls: TlsFiles | None = None
+    tls_ca: Path | None = setting("SENTINEL_TLS_CA", _file, None)
+    zone_token: Secret | None = setting("SENTINEL_ZONE_TOKEN", _token, None)
+    tools: Mapping[str, str] = setting("SENTINEL_TOOLS", _by_zone(_base_url), {})
+    tools_tokens: Mapping[str, Secret] = setting("SENTINEL_TOOLS_TOKENS", _by_zone(_token), {})
+    agent_url: str | None = setting("SENTINEL_AGENT_URL", _base_url, None)
+    agent_token: Secret | None = setting("SENTINEL_AGENT_TOKEN", _token, None)
+
+
+def read_deployment(reader: SettingReader) -> DeploymentSettings:
+    """What is set; a certificate without its key, and an address without its token, are problems."""
+    certificate = reader.read("SENTINEL_TLS_CERTIFICATE", _file, None)
+    key = reader.read("SENTINEL_TLS_KEY", _file, None)
+    if reader.is_set("SENTINEL_TLS_CERTIFICATE") != reader.is_set("SENTINEL_TLS_KEY"):
+        lacking = "SENTINEL_TLS_KEY" if certificate is not None else "SENTINEL_TLS_CERTIFICATE"
+        reader.problems.append(f"{lacking}: is missing; a certificate and its key go together")
+    tls = None if certificate is None or key is None else TlsFiles(certificate, key)
+    found = reader.of(DeploymentSettings, tls=tls)
+    lacking_tokens = sorted(found.tools.keys() - found.tools_tokens.keys())
+    if lacking_tokens:
+        reader.problems.append(f"SENTINEL_TOOLS_TOKENS: has none for {', '.join(lacking_tokens)} of SENTINEL_TOOLS")
+    if found.agent_url is not None and not reader.is_set("SENTINEL_AGENT_TOKEN"):
+        reader.problems.append("SENTINEL_AGENT_TOKEN: is missing; the agent at SENTINEL_AGENT_URL asks for it")
+    return found
+
+
 SAMPLERS = (
     "always_on",
     "always_off",
@@ -113,30 +121,6 @@ MAX_ENTRIES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
 _ATTRIBUTE = re.compile(r"[a-z][a-z0-9_.]{0,63}")
 _OURS = ("service.name", "service.version", "service.instance.id", "sentinel.", "telemetry.sdk.")
-
-
-def read_telemetry(reader: SettingReader) -> TelemetrySettings:
-    """The settings; problems go to the reader."""
-    endpoint = reader.read("OTEL_EXPORTER_OTLP_ENDPOINT", collector_address, None)
-    none: Mapping[str, Secret] = {}
-    headers = reader.read("OTEL_EXPORTER_OTLP_HEADERS", header_pairs, none)
-    if headers and endpoint is not None and not _is_safe(endpoint):
-        reader.problems.append("OTEL_EXPORTER_OTLP_ENDPOINT: plain http would send the headers unprotected: use https")
-    reader.read("OTEL_EXPORTER_OTLP_PROTOCOL", _protocol, PROTOCOL)
-    no_attributes: Mapping[str, str] = {}
-    disabled = reader.read("OTEL_SDK_DISABLED", yes_or_no, False)
-    return TelemetrySettings(
-        endpoint=None if disabled else endpoint,
-        headers=headers,
-        timeout_s=reader.read("OTEL_EXPORTER_OTLP_TIMEOUT", between(100, 60_000), 10_000) / 1e3,
-        wait_s=reader.read("OTEL_BSP_SCHEDULE_DELAY", between(50, 60_000), 5_000) / 1e3,
-        certificate=reader.read("OTEL_EXPORTER_OTLP_CERTIFICATE", _file, None),
-        sampler=reader.read("OTEL_TRACES_SAMPLER", one_of(SAMPLERS), "parentbased_always_on"),
-        ratio=reader.read("OTEL_TRACES_SAMPLER_ARG", _share, 1.0),
-        trusts_callers=reader.read("OTEL_PROPAGATORS", _trace_context, True),
-        resource=reader.read("OTEL_RESOURCE_ATTRIBUTES", resource_pairs, no_attributes),
-        metrics_token=reader.read("SENTINEL_METRICS_TOKEN", key_text, None),
-    )
 
 
 def collector_address(text: str) -> str:
@@ -213,3 +197,39 @@ def _share(text: str) -> float:
     if not 0 <= value <= 1:
         raise ValueError(f"{text!r} is no share from 0 to 1")
     return value
+
+
+def milliseconds(least: int) -> Callable[[str], float]:
+    """Whole milliseconds from `least` to a minute, as seconds."""
+    whole = between(least, 60_000)
+    return lambda text: whole(text) / 1e3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetrySettings:
+    """What the zones tell, beside their logs. Without `endpoint` no spans are made, without `metrics_token` nothing is
+    counted. `headers` are sent to the collector; `ratio` counts for the samplers that take one."""
+
+    endpoint: str | None = setting("OTEL_EXPORTER_OTLP_ENDPOINT", collector_address, None)
+    headers: Mapping[str, Secret] = setting("OTEL_EXPORTER_OTLP_HEADERS", header_pairs, {})
+    timeout_s: float = setting("OTEL_EXPORTER_OTLP_TIMEOUT", milliseconds(100), 10.0)
+    wait_s: float = setting("OTEL_BSP_SCHEDULE_DELAY", milliseconds(50), 5.0)
+    """How long spans wait for others before they are sent."""
+
+    certificate: Path | None = setting("OTEL_EXPORTER_OTLP_CERTIFICATE", _file, None)
+    sampler: str = setting("OTEL_TRACES_SAMPLER", one_of(SAMPLERS), "parentbased_always_on")
+    ratio: float = setting("OTEL_TRACES_SAMPLER_ARG", _share, 1.0)
+    trusts_callers: bool = setting("OTEL_PROPAGATORS", _trace_context, True)
+    """Whether spans belong to the trace that a caller names."""
+
+    resource: Mapping[str, str] = setting("OTEL_RESOURCE_ATTRIBUTES", resource_pairs, {})
+    metrics_token: Secret | None = setting("SENTINEL_METRICS_TOKEN", key_text, None)
+
+
+def read_telemetry(reader: SettingReader) -> TelemetrySettings:
+    """The settings; problems go to the reader."""
+    found = reader.of(TelemetrySettings)
+    if found.headers and found.endpoint is not None and not _is_safe(found.endpoint):
+        reader.problems.append("OTEL_EXPORTER_OTLP_ENDPOINT: plain http would send the headers unprotected: use https")
+    reader.read("OTEL_EXPORTER_OTLP_PROTOCOL", _protocol, PROTOCOL)
+    return replace(found, endpoint=None) if reader.read("OTEL_SDK_DISABLED", yes_or_no, False) else found

@@ -1,26 +1,35 @@
-"""All settings at once, from the environment and `.env`: every problem is listed, and no secret is part of one."""
+"""All settings at once, from the environment and `.env`: every problem is listed, and no secret is part of one.
+
+A field of `Settings`, or of a class that it holds, names the variable that it is read from, how, and what it is where
+nothing is set. `docs/settings.md` explains each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.settings.deployment import read_deployment, read_telemetry
+from sentinel_rag.settings.deployment import DeploymentSettings, TelemetrySettings, read_deployment, read_telemetry
 from sentinel_rag.settings.models import (
     MODELS,
+    AzureSearchSettings,
+    EmbeddingSettings,
+    KnowledgeSettings,
+    ModelSettings,
+    PostgresSettings,
     postgres_url,
     question_seconds,
-    read_database,
     read_embeddings,
     read_knowledge,
     read_model,
+    state_schema_name,
 )
-from sentinel_rag.settings.shapes import OidcSettings, Secret, Settings
 from sentinel_rag.settings.tools import (
     SEARCH_PROVIDERS,
+    UPSTREAM_PREFIX,
     credential_places,
     files_root,
     host_names,
@@ -32,18 +41,21 @@ from sentinel_rag.settings.tools import (
     table_names,
 )
 from sentinel_rag.settings.values import (
+    Secret,
     SettingReader,
     between,
     folder,
     key_text,
     on_or_off,
     one_of,
+    path,
     read_env_file,
     seconds,
+    setting,
     timezone,
+    variables_of,
     yes_or_no,
 )
-from sentinel_rag.settings.variables import UPSTREAM_PREFIX, VARIABLES
 from sentinel_rag.settings.workspace_file import (
     PUBLIC,
     NamedWorkspace,
@@ -86,7 +98,7 @@ def _embedded_names(text: str) -> tuple[str, ...]:
     return names
 
 
-_AZURE_BY_VARIABLES = (
+AZURE_VARIABLES = (
     "SENTINEL_WORKSPACE_ID",
     "SENTINEL_WORKSPACE_RESOURCE_ID",
     "SENTINEL_LOGS_ENDPOINT",
@@ -99,7 +111,7 @@ def read_workspaces(reader: SettingReader, home: Path) -> tuple[str | None, tupl
     none: tuple[str, ...] = ()
     names = reader.read("SENTINEL_WORKSPACE", _embedded_names, none)
     file = home / "workspaces.yaml"
-    listed = reader.read("SENTINEL_WORKSPACES", lambda text: Path(text).expanduser().absolute(), None)
+    listed = reader.read("SENTINEL_WORKSPACES", path, None)
     try:
         own = file.is_file()
     except OSError as error:  # a folder that this account may not enter, or whose name no disk takes
@@ -118,8 +130,8 @@ def read_workspaces(reader: SettingReader, home: Path) -> tuple[str | None, tupl
 def _listed_workspaces(reader: SettingReader, file: Path, names: tuple[str, ...]) -> tuple[NamedWorkspace, ...]:
     found = read_workspace_file(file)
     reader.problems += found.problems
-    for variable in _AZURE_BY_VARIABLES:
-        if reader.values.get(variable, "").strip():
+    for variable in AZURE_VARIABLES:
+        if reader.is_set(variable):
             reader.problems.append(f"{variable}: {file} lists the workspaces: write it there, or remove the file")
     if not names or found.problems:
         return found.workspaces
@@ -156,8 +168,178 @@ def _azure_workspaces(reader: SettingReader) -> tuple[NamedWorkspace, ...]:
     return named
 
 
+# How approvals are asked for: how long one waits, and the webhook that is told of it.
+
+
+def approval_ttl(text: str) -> float:
+    """60 to 86,400 whole seconds."""
+    if not text.isascii() or not text.isdecimal() or not 60 <= int(text[:9]) <= 86_400:
+        raise ValueError(f"{text!r} is not a whole number of seconds from 60 to 86400")
+    return float(text)
+
+
+def webhook_address(text: str) -> str:
+    """`http_url`, and unchanged: a receiver may tell `/hook/` from `/hook`."""
+    if "@" in text.partition("//")[2].partition("/")[0]:
+        raise ValueError("it holds a user name or password, which would stand in logs; sign with the secret instead")
+    http_url(text)
+    return text
+
+
+def webhook_signing_secret(text: str) -> Secret:
+    """A secret of at least 32 characters."""
+    if len(text) < 32:
+        raise ValueError("is shorter than 32 characters, so it could be guessed")
+    return Secret(text)
+
+
+def webhook_form_name(text: str) -> str:
+    """`json` or `teams`."""
+    if text not in ("json", "teams"):
+        raise ValueError(f"{text!r} is not one of json, teams")
+    return text
+
+
+# How people reach the web surface and sign in: its public address, and an identity provider of OpenID Connect.
+
+
+def public_url(text: str) -> str:
+    """An address without a path, https unless it is this machine's. Raises ValueError."""
+    url = http_url(text)
+    parts = urlsplit(url)
+    if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError("it is to be no more than https://HOST or https://HOST:PORT")
+    return url
+
+
+def _issuer(text: str) -> str:
+    """`http_url`, and unchanged: an ID token names its issuer letter by letter."""
+    http_url(text)
+    return text
+
+
+def _one_word(text: str) -> str:
+    if len(text) > 500 or not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("holds a blank or a character that cannot be sent: copy it again")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSettings:
+    """An identity provider: its issuer, this installation's client there, and the claim by which it names people."""
+
+    issuer: str
+    client_id: str
+    client_secret: Secret | None = None
+    claim: str = "email"
+
+
 DURABILITIES = ("process", "power")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
+
+    home: Path
+    policy_file: Path
+    workspace: str | None = None
+    """The embedded workspace that is named in the environment alone; None where a list says it, or nothing does."""
+    workspaces: tuple[NamedWorkspace, ...] = ()
+    """Every workspace that is served, the default one first; empty: one embedded workspace, see `serves`."""
+    gateway_url: str | None = setting("SENTINEL_URL", http_url, None)
+    gateway_key: Secret | None = setting("SENTINEL_API_KEY", key_text, None)
+    model: str = setting("SENTINEL_MODEL", one_of(MODELS), "offline")
+    model_settings: ModelSettings | None = None
+    embeddings: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
+    database: PostgresSettings = field(default_factory=lambda: PostgresSettings(schema="sentinel"))
+    """Where the gateway keeps its state; without an address in files of the home."""
+    chat_database: Secret | None = setting("SENTINEL_CHAT_DATABASE_URL", postgres_url, None)
+    """Address of the database in which the agent keeps conversations; without one in a file of the home."""
+    timezone: str = setting("SENTINEL_TIMEZONE", timezone, "UTC")
+    audit_durability: str = setting("SENTINEL_AUDIT_DURABILITY", one_of(DURABILITIES), "process")
+    audit_anchor: Path | None = setting("SENTINEL_AUDIT_ANCHOR", path, None)
+    question_timeout_s: float = 180.0
+    chat_keep_days: int = setting("SENTINEL_CHAT_KEEP_DAYS", between(0, 36_500), 90)
+    """Days since its last question after which a conversation is deleted; 0: none is kept."""
+    chat_keep: int = setting("SENTINEL_CHAT_KEEP", between(1, 100_000), 200)
+    chat_turns: int = setting("SENTINEL_CHAT_TURNS", between(1, 1_000), 30)
+    """Turns of a conversation that a model is told."""
+    log_level: str = setting("SENTINEL_LOG_LEVEL", one_of(LOG_LEVELS), "INFO")
+    templates: Path | None = setting("SENTINEL_TEMPLATES", folder, None)
+    freeform_kql: bool = setting("SENTINEL_FREEFORM_KQL", on_or_off, False)
+    freeform_tables: tuple[str, ...] = setting("SENTINEL_FREEFORM_TABLES", table_names, ())
+    files_root: Path | None = None
+    search_provider: str = setting("SENTINEL_SEARCH_PROVIDER", one_of(SEARCH_PROVIDERS), "bundled")
+    search_url: str | None = setting("SENTINEL_SEARCH_URL", search_address, None)
+    search_key: Secret | None = setting("SENTINEL_SEARCH_API_KEY", Secret, None)
+    web_allowed_hosts: tuple[str, ...] = setting("SENTINEL_WEB_ALLOWED_HOSTS", host_names, ())
+    upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
+    upstream_places: Mapping[str, str] = field(default_factory=dict)
+    """Where newer values of those that are not in the process environment are to be had."""
+    readers: tuple[str, ...] = setting("SENTINEL_READERS", reader_names, ())
+    """Names under which the person of this home reads what is not for everybody."""
+    user_key: Secret | None = setting("SENTINEL_USER_KEY", key_text, None)
+    approver_key: Secret | None = setting("SENTINEL_APPROVER_KEY", key_text, None)
+    approval_ttl_s: float = setting("SENTINEL_APPROVAL_TTL_S", approval_ttl, 900.0)
+    approval_webhook_url: str | None = setting("SENTINEL_APPROVAL_WEBHOOK_URL", webhook_address, None, repr=False)
+    approval_webhook_secret: Secret | None = setting("SENTINEL_APPROVAL_WEBHOOK_SECRET", webhook_signing_secret, None)
+    approval_webhook_arguments: bool = setting("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", yes_or_no, False)
+    approval_webhook_decides: bool = setting("SENTINEL_APPROVAL_WEBHOOK_DECIDES", yes_or_no, False)
+    approval_webhook_form: str = setting("SENTINEL_APPROVAL_WEBHOOK_FORM", webhook_form_name, "json")
+    web_url: str | None = setting("SENTINEL_WEB_URL", public_url, None)
+    """Where people reach the web surface, if not on loopback: behind a proxy with TLS."""
+    oidc: OidcSettings | None = None
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
+    deployment: DeploymentSettings = field(default_factory=DeploymentSettings)
+
+    @property
+    def uses_azure(self) -> bool:
+        """True if a workspace of Azure is named; else embedded workspaces alone are served."""
+        return bool(self.azure_workspaces)
+
+    @property
+    def azure_workspaces(self) -> Mapping[str, str]:
+        """Name -> Log Analytics workspace id of those on Azure."""
+        return {each.name: each.workspace_id for each in self.workspaces if each.workspace_id is not None}
+
+    def named(self, name: str) -> NamedWorkspace | None:
+        """The listed workspace of that name."""
+        return next((each for each in self.workspaces if each.name == name), None)
+
+    def serves(self, default: str) -> tuple[NamedWorkspace, ...]:
+        """What a run with the default workspace `default` serves: all that are listed, or that embedded one alone."""
+        listed = sorted(self.workspaces, key=lambda each: each.name != default)
+        return tuple(listed) if self.named(default) is not None else (NamedWorkspace(name=default),)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
+        return f"Settings({parts})"
+
+
+OTHER_VARIABLES = (
+    *("SENTINEL_HOME", "SENTINEL_CONFIG", "SENTINEL_FILES_ROOT", "SENTINEL_QUESTION_TIMEOUT_S"),
+    *("SENTINEL_WORKSPACES", "SENTINEL_WORKSPACE", *AZURE_VARIABLES),
+    *("SENTINEL_MODEL_NAME", "SENTINEL_MODEL_URL", "SENTINEL_MODEL_API_KEY", "OPENROUTER_API_KEY"),
+    *("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_API_VERSION", "AZURE_OPENAI_CHAT_DEPLOYMENT"),
+    *("SENTINEL_EMBEDDINGS", "SENTINEL_EMBEDDINGS_URL", "SENTINEL_EMBEDDINGS_API_KEY"),
+    *("SENTINEL_KNOWLEDGE_URL", "SENTINEL_KNOWLEDGE_SCHEMA", "SENTINEL_DATABASE_URL", "SENTINEL_DATABASE_SCHEMA"),
+    *("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_SDK_DISABLED", "SENTINEL_TLS_CERTIFICATE", "SENTINEL_TLS_KEY"),
+    *("SENTINEL_OIDC_ISSUER", "SENTINEL_OIDC_CLIENT_ID", "SENTINEL_OIDC_CLIENT_SECRET", "SENTINEL_OIDC_CLAIM"),
+    "SENTINEL_UPSTREAM_NAME",
+)
+"""Those that are no field by themselves: what they mean hangs on others, or they are read otherwise."""
+
+VARIABLES = frozenset(
+    (
+        *variables_of(Settings, ModelSettings, EmbeddingSettings, KnowledgeSettings, AzureSearchSettings),
+        *variables_of(DeploymentSettings, TelemetrySettings),
+        *OTHER_VARIABLES,
+    )
+)
+"""Every environment variable; `docs/settings.md` explains each."""
 
 
 _HARDLY_DIFFERS = 0.88
@@ -194,7 +376,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     from_file = read_env_file(env_file)
     reader = SettingReader({**from_file, **environment})
     settings = replace(_read(reader), upstream_places=credential_places(reader.values, from_file, env_file))
-    problems = [*reader.problems, *_contradictions(settings, reader.values), *_misspelt(from_file, env_file)]
+    problems = [*reader.problems, *_contradictions(settings, reader), *_misspelt(from_file, env_file)]
     if problems:
         raise ConfigurationError(
             "One setting is wrong." if len(problems) == 1 else f"{len(problems)} settings are wrong.",
@@ -210,59 +392,34 @@ def _read(reader: SettingReader) -> Settings:
     model = reader.read("SENTINEL_MODEL", one_of(MODELS), "offline")
     model_settings = read_model(model, reader)
     workspace, workspaces = read_workspaces(reader, home)
-    return Settings(
+    return reader.of(
+        Settings,
         home=home,
-        policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
+        policy_file=reader.read("SENTINEL_CONFIG", path, installed_policy_file()),
         workspace=workspace,
         workspaces=workspaces,
-        gateway_url=reader.read("SENTINEL_URL", http_url, None),
-        gateway_key=reader.read("SENTINEL_API_KEY", key_text, None),
         model=model,
         model_settings=model_settings,
         embeddings=read_embeddings(reader),
         knowledge=read_knowledge(reader),
-        database=read_database(reader),
-        chat_database=reader.read("SENTINEL_CHAT_DATABASE_URL", postgres_url, None),
-        timezone=reader.read("SENTINEL_TIMEZONE", timezone, "UTC"),
-        audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", one_of(DURABILITIES), "process"),
-        audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
+        database=PostgresSettings(
+            url=reader.read("SENTINEL_DATABASE_URL", postgres_url, None),
+            schema=reader.read("SENTINEL_DATABASE_SCHEMA", state_schema_name, "sentinel"),
+        ),
         question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", seconds, question_seconds(model_settings)),
-        chat_keep_days=reader.read("SENTINEL_CHAT_KEEP_DAYS", between(0, 36_500), 90),
-        chat_keep=reader.read("SENTINEL_CHAT_KEEP", between(1, 100_000), 200),
-        chat_turns=reader.read("SENTINEL_CHAT_TURNS", between(1, 1_000), 30),
-        log_level=reader.read("SENTINEL_LOG_LEVEL", one_of(LOG_LEVELS), "INFO"),
-        templates=reader.read("SENTINEL_TEMPLATES", folder, None),
-        freeform_kql=reader.read("SENTINEL_FREEFORM_KQL", on_or_off, False),
-        freeform_tables=reader.read("SENTINEL_FREEFORM_TABLES", table_names, ()),
         files_root=reader.read("SENTINEL_FILES_ROOT", files_root(home), None),
-        search_provider=reader.read("SENTINEL_SEARCH_PROVIDER", one_of(SEARCH_PROVIDERS), "bundled"),
-        search_url=reader.read("SENTINEL_SEARCH_URL", search_address, None),
-        search_key=reader.read("SENTINEL_SEARCH_API_KEY", Secret, None),
-        web_allowed_hosts=reader.read("SENTINEL_WEB_ALLOWED_HOSTS", host_names, ()),
         upstream_credentials=read_upstream_credentials(reader),
-        readers=reader.read("SENTINEL_READERS", reader_names, ()),
-        user_key=reader.read("SENTINEL_USER_KEY", key_text, None),
-        approver_key=reader.read("SENTINEL_APPROVER_KEY", key_text, None),
-        approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", approval_ttl, 900.0),
-        approval_webhook_url=reader.read("SENTINEL_APPROVAL_WEBHOOK_URL", webhook_address, None),
-        approval_webhook_secret=reader.read("SENTINEL_APPROVAL_WEBHOOK_SECRET", webhook_signing_secret, None),
-        approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", yes_or_no, False),
-        approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", yes_or_no, False),
-        approval_webhook_form=reader.read("SENTINEL_APPROVAL_WEBHOOK_FORM", webhook_form_name, "json"),
-        web_url=reader.read("SENTINEL_WEB_URL", public_url, None),
         oidc=read_oidc(reader),
         telemetry=read_telemetry(reader),
         deployment=read_deployment(reader),
     )
 
 
-def _contradictions(settings: Settings, values: Mapping[str, str]) -> list[str]:
+def _contradictions(settings: Settings, reader: SettingReader) -> list[str]:
     """Settings that are right by themselves and do not go together, or that lack another. A text that is set and could
     not be read is told of already, so it is not missing."""
 
-    def is_set(name: str) -> bool:
-        return bool(values.get(name, "").strip())
-
+    is_set = reader.is_set
     problems: list[str] = []
     # A web surface that is served by itself speaks with its people's keys.
     is_for_people = settings.approver_key or is_set("SENTINEL_AGENT_URL")
@@ -270,7 +427,7 @@ def _contradictions(settings: Settings, values: Mapping[str, str]) -> list[str]:
         problems.append("SENTINEL_API_KEY: is missing; a gateway that runs elsewhere needs the agent's key")
     if settings.approval_webhook_url and not is_set("SENTINEL_APPROVAL_WEBHOOK_SECRET"):
         problems.append("SENTINEL_APPROVAL_WEBHOOK_SECRET: is missing; without it nobody can tell who sent a notice")
-    problems += card_problems(settings.approval_webhook_form, values)
+    problems += card_problems(settings.approval_webhook_form, reader.values)
     search_url, has_key = settings.search_url, settings.search_key is not None
     problems += search_problems(settings.search_provider, search_url, has_key=has_key)
     if has_key and search_url is not None and not protects_keys(search_url):
@@ -281,11 +438,10 @@ def _contradictions(settings: Settings, values: Mapping[str, str]) -> list[str]:
 def _misspelt(from_file: Mapping[str, str], env_file: Path) -> list[str]:
     """Names of the file that no setting has. Only our own file is checked: the environment may hold SENTINEL_ names of
     other products."""
-    known = {variable.name for variable in VARIABLES}
     return [
-        f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})"
+        f"{name}: there is no such setting{_nearest(name)} (in {env_file})"
         for name in sorted(from_file)
-        if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known
+        if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in VARIABLES
     ]
 
 
@@ -298,49 +454,16 @@ def misspelt_settings(environment: Mapping[str, str] | None = None) -> dict[str,
         import os
 
         environment = os.environ  # noqa: TID251  # this package is the one reader
-    known = {variable.name for variable in VARIABLES}
     strange = (n for n in sorted(environment) if n.startswith("SENTINEL_") and not n.startswith(UPSTREAM_PREFIX))
-    near = {name: get_close_matches(name, known, 1, _HARDLY_DIFFERS) for name in strange if name not in known}
+    near = {name: get_close_matches(name, VARIABLES, 1, _HARDLY_DIFFERS) for name in strange if name not in VARIABLES}
     return {name: close[0] for name, close in near.items() if close}
 
 
-def _nearest(name: str, known: set[str]) -> str:
+def _nearest(name: str) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, known, 1)
+    close = get_close_matches(name, VARIABLES, 1)
     return f"; did you mean {close[0]}?" if close else ""
-
-
-# How approvals are asked for: how long one waits, and the webhook that is told of it.
-
-
-def approval_ttl(text: str) -> float:
-    """60 to 86,400 whole seconds."""
-    if not text.isascii() or not text.isdecimal() or not 60 <= int(text[:9]) <= 86_400:
-        raise ValueError(f"{text!r} is not a whole number of seconds from 60 to 86400")
-    return float(text)
-
-
-def webhook_address(text: str) -> str:
-    """`http_url`, and unchanged: a receiver may tell `/hook/` from `/hook`."""
-    if "@" in text.partition("//")[2].partition("/")[0]:
-        raise ValueError("it holds a user name or password, which would stand in logs; sign with the secret instead")
-    http_url(text)
-    return text
-
-
-def webhook_signing_secret(text: str) -> Secret:
-    """A secret of at least 32 characters."""
-    if len(text) < 32:
-        raise ValueError("is shorter than 32 characters, so it could be guessed")
-    return Secret(text)
-
-
-def webhook_form_name(text: str) -> str:
-    """`json` or `teams`."""
-    if text not in ("json", "teams"):
-        raise ValueError(f"{text!r} is not one of json, teams")
-    return text
 
 
 def card_problems(form: str, values: Mapping[str, str]) -> list[str]:
@@ -352,30 +475,6 @@ def card_problems(form: str, values: Mapping[str, str]) -> list[str]:
     return [
         f"{name}: {why}" for name, why in told.items() if form == "teams" and values.get(name, "").strip() == "true"
     ]
-
-
-# How people reach the web surface and sign in: its public address, and an identity provider of OpenID Connect.
-
-
-def public_url(text: str) -> str:
-    """An address without a path, https unless it is this machine's. Raises ValueError."""
-    url = http_url(text)
-    parts = urlsplit(url)
-    if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
-        raise ValueError("it is to be no more than https://HOST or https://HOST:PORT")
-    return url
-
-
-def _issuer(text: str) -> str:
-    """`http_url`, and unchanged: an ID token names its issuer letter by letter."""
-    http_url(text)
-    return text
-
-
-def _one_word(text: str) -> str:
-    if len(text) > 500 or not text.isascii() or not text.isprintable() or " " in text:
-        raise ValueError("holds a blank or a character that cannot be sent: copy it again")
-    return text
 
 
 def read_oidc(reader: SettingReader) -> OidcSettings | None:

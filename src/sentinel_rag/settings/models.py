@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from sentinel_rag.settings.shapes import (
-    AzureSearchSettings,
-    EmbeddingSettings,
-    KnowledgeSettings,
-    ModelSettings,
-    PostgresSettings,
-    Secret,
-)
-from sentinel_rag.settings.values import MOST_SECONDS, SettingReader, between, one_of, seconds
+from sentinel_rag.settings.values import MOST_SECONDS, Secret, SettingReader, between, one_of, path, seconds, setting
 from sentinel_rag.settings.workspace_file import http_url
 
 _AUTHORITY = re.compile(r"(?:[^@/?#]*@)?[^@/?#]*(?:[/?#][^@]*)?\Z")
@@ -24,14 +17,6 @@ _BESIDE = ("_web", "_chat")
 """What stands behind the name of the state's schema in those of people and of the agent's memory."""
 LONGEST_STATE_SCHEMA = 58
 """PostgreSQL cuts a name at 63 characters and says nothing: three schemas would become one."""
-
-
-def read_database(reader: SettingReader) -> PostgresSettings:
-    """Where the gateway's state is kept; without an address in SQLite files of the home."""
-    return PostgresSettings(
-        url=reader.read("SENTINEL_DATABASE_URL", postgres_url, None),
-        schema=reader.read("SENTINEL_DATABASE_SCHEMA", state_schema_name, "sentinel"),
-    )
 
 
 def postgres_url(text: str) -> Secret:
@@ -62,6 +47,15 @@ def state_schema_name(text: str) -> str:
     if name.endswith(_BESIDE):
         raise ValueError(f"{name!r} ends as a schema beside another one does: choose a name without _web or _chat")
     return name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSettings:
+    """A database, and the schema in it. The address holds a password, so all of it is secret; without one no database
+    is used."""
+
+    url: Secret | None = None
+    schema: str = "sentinel_knowledge"
 
 
 MODELS = ("offline", "azure", "openai-compatible", "openrouter")
@@ -110,6 +104,40 @@ def _model_prices(text: str) -> Mapping[str, tuple[Decimal, Decimal]]:
     return found
 
 
+def _context_tokens(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text[:9]) < LEAST_CONTEXT_TOKENS:
+        raise ValueError(
+            f"{text[:9]} is too small for any question: the rules, a few tools, some rows and an answer take "
+            f"{LEAST_CONTEXT_TOKENS}; start the model server with 16384 (llama.cpp: --ctx-size 16384)"
+        )
+    return between(LEAST_CONTEXT_TOKENS, 10_000_000)(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """The model that answers, unless it is `offline`. `provider` is azure, openai-compatible or openrouter.
+
+    `prices` are US dollars for a million tokens, (input, output), by tier: `large` and `small`. Without a key, Azure is
+    entered with Entra ID and another server with nothing.
+    """
+
+    provider: str
+    url: str
+    key: Secret | None
+    name: str
+    small_name: str | None = setting("SENTINEL_MODEL_SMALL_NAME", _model_name, None)
+    api_version: str | None = None
+    prices: Mapping[str, tuple[Decimal, Decimal]] = setting("SENTINEL_MODEL_PRICES", _model_prices, {})
+    timeout_s: float = setting("SENTINEL_MODEL_TIMEOUT_S", seconds, 120.0)
+    idle_timeout_s: float = setting("SENTINEL_MODEL_IDLE_TIMEOUT_S", seconds, 30.0)
+    tool_rounds: int = setting("SENTINEL_MAX_TOOL_ROUNDS", between(1, 40), 15)
+    """Rounds of tool calls of one question, before its model is asked to answer without further ones."""
+    context_tokens: int = setting("SENTINEL_MODEL_CONTEXT_TOKENS", _context_tokens, 128_000)
+    """The model's context, as far as it is used."""
+    role: str = setting("SENTINEL_MODEL_ROLE", one_of(MODEL_ROLES), "answer")
+    """`answer`: the model plans and writes. `assist`: rules do, and it chooses a call where they ask back."""
+
+
 def read_model(provider: str, reader: SettingReader) -> ModelSettings | None:
     """What `provider` needs, read and checked; None for `offline`, whatever else is set."""
     if provider == "offline":
@@ -138,22 +166,9 @@ def read_model(provider: str, reader: SettingReader) -> ModelSettings | None:
     reader.problems += [
         f"{variable}: is missing; SENTINEL_MODEL={provider} needs {what}"
         for variable, what in missing
-        if not reader.values.get(variable, "").strip()
+        if not reader.is_set(variable)
     ]
-    return ModelSettings(
-        provider=provider,
-        url=url,
-        key=key,
-        name=name,
-        small_name=read("SENTINEL_MODEL_SMALL_NAME", _model_name, None),
-        api_version=api_version,
-        prices=read("SENTINEL_MODEL_PRICES", _model_prices, {}),
-        timeout_s=read("SENTINEL_MODEL_TIMEOUT_S", seconds, 120.0),
-        idle_timeout_s=read("SENTINEL_MODEL_IDLE_TIMEOUT_S", seconds, 30.0),
-        tool_rounds=read("SENTINEL_MAX_TOOL_ROUNDS", between(1, 40), 15),
-        context_tokens=read("SENTINEL_MODEL_CONTEXT_TOKENS", _context_tokens, 128_000),
-        role=read("SENTINEL_MODEL_ROLE", one_of(MODEL_ROLES), "answer"),
-    )
+    return reader.of(ModelSettings, provider=provider, url=url, key=key, name=name, api_version=api_version)
 
 
 def question_seconds(model: ModelSettings | None) -> float:
@@ -162,13 +177,18 @@ def question_seconds(model: ModelSettings | None) -> float:
     return QUESTION_S if model is None else min(max(QUESTION_S, model.timeout_s + 60), MOST_SECONDS)
 
 
-def _context_tokens(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text[:9]) < LEAST_CONTEXT_TOKENS:
-        raise ValueError(
-            f"{text[:9]} is too small for any question: the rules, a few tools, some rows and an answer take "
-            f"{LEAST_CONTEXT_TOKENS}; start the model server with 16384 (llama.cpp: --ctx-size 16384)"
-        )
-    return between(LEAST_CONTEXT_TOKENS, 10_000_000)(text)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSettings:
+    """The model that makes vectors of knowledge. `provider` is local, none, azure or openai-compatible; the rest is for
+    the last two. Without a key, Azure is entered with Entra ID. `tokens_per_minute` 0 sets no pace."""
+
+    provider: str = "local"
+    url: str = ""
+    key: Secret | None = None
+    name: str = setting("SENTINEL_EMBEDDINGS_NAME", _model_name, "")
+    api_version: str | None = None
+    dimensions: int = setting("SENTINEL_EMBEDDINGS_DIMENSIONS", between(1, 8_192), 1_024)
+    tokens_per_minute: int = setting("SENTINEL_EMBEDDINGS_TOKENS_PER_MINUTE", between(0, 100_000_000), 0)
 
 
 def read_embeddings(reader: SettingReader) -> EmbeddingSettings:
@@ -185,16 +205,14 @@ def read_embeddings(reader: SettingReader) -> EmbeddingSettings:
     reader.problems += [
         f"{variable}: is missing; SENTINEL_EMBEDDINGS={provider} needs {what}"
         for variable, what in needed.items()
-        if not reader.values.get(variable, "").strip()
+        if not reader.is_set(variable)
     ]
-    return EmbeddingSettings(
+    return reader.of(
+        EmbeddingSettings,
         provider=provider,
         url=read("AZURE_OPENAI_ENDPOINT" if azure else "SENTINEL_EMBEDDINGS_URL", url_without_name, ""),
         key=read("AZURE_OPENAI_API_KEY" if azure else "SENTINEL_EMBEDDINGS_API_KEY", copied_key, None),
-        name=read("SENTINEL_EMBEDDINGS_NAME", _model_name, ""),
         api_version=read("AZURE_OPENAI_API_VERSION", _api_version, None) if azure else None,
-        dimensions=read("SENTINEL_EMBEDDINGS_DIMENSIONS", between(1, 8_192), 1_024),
-        tokens_per_minute=read("SENTINEL_EMBEDDINGS_TOKENS_PER_MINUTE", between(0, 100_000_000), 0),
     )
 
 
@@ -215,24 +233,6 @@ NEEDED: Mapping[str, Mapping[str, str]] = {
 """Store -> variable that it cannot do without -> what that holds."""
 
 
-def read_knowledge(reader: SettingReader) -> KnowledgeSettings:
-    """What is set for every store, since `sentinel knowledge migrate` opens two; what the one in use lacks is a
-    problem."""
-    store = reader.read("SENTINEL_KNOWLEDGE_STORE", _store_name, "local")
-    reader.problems += [
-        f"{variable}: is missing; SENTINEL_KNOWLEDGE_STORE={store} needs {what}"
-        for variable, what in NEEDED.get(store, {}).items()
-        if not reader.values.get(variable, "").strip()
-    ]
-    return KnowledgeSettings(
-        store=store,
-        refresh_minutes=reader.read("SENTINEL_KNOWLEDGE_REFRESH_MINUTES", between(0, 10_080), 60),
-        chroma_folder=reader.read("SENTINEL_CHROMA_PATH", lambda text: Path(text).expanduser().absolute(), None),
-        postgres=_postgres(reader),
-        azure_search=_azure_search(reader),
-    )
-
-
 def _store_name(text: str) -> str:
     """A store of ours, or one that an installed package brings."""
     from importlib.metadata import entry_points  # 20 ms, which only a store that is set has to pay
@@ -241,22 +241,48 @@ def _store_name(text: str) -> str:
     return one_of((*KNOWLEDGE_STORES, *sorted(plugins - {*KNOWLEDGE_STORES})))(text)
 
 
-def _postgres(reader: SettingReader) -> PostgresSettings:
-    return PostgresSettings(
-        url=reader.read("SENTINEL_KNOWLEDGE_URL", postgres_url, None),
-        schema=reader.read("SENTINEL_KNOWLEDGE_SCHEMA", schema_name, "sentinel_knowledge"),
-    )
-
-
-def _azure_search(reader: SettingReader) -> AzureSearchSettings:
-    return AzureSearchSettings(
-        url=reader.read("SENTINEL_AZURE_SEARCH_ENDPOINT", url_without_name, ""),
-        key=reader.read("SENTINEL_AZURE_SEARCH_KEY", copied_key, None),
-        index=reader.read("SENTINEL_AZURE_SEARCH_INDEX", _index_name, "sentinel-knowledge"),
-    )
-
-
 def _index_name(text: str) -> str:
     if not _INDEX_NAME.fullmatch(text):
         raise ValueError(f"{text!r} is not 2 to 100 lower-case letters, digits and single dashes")
     return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AzureSearchSettings:
+    """A service of Azure AI Search; without a key it is entered with Entra ID. `index` is what its indexes are named
+    by."""
+
+    url: str = setting("SENTINEL_AZURE_SEARCH_ENDPOINT", url_without_name, "")
+    key: Secret | None = setting("SENTINEL_AZURE_SEARCH_KEY", copied_key, None)
+    index: str = setting("SENTINEL_AZURE_SEARCH_INDEX", _index_name, "sentinel-knowledge")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeSettings:
+    """Where knowledge is kept. `store` is the name of the store in use. `refresh_minutes`: how often past incidents are
+    brought up to date while zones run; 0: not by itself. `chroma_folder` is None for the one in the home."""
+
+    store: str = setting("SENTINEL_KNOWLEDGE_STORE", _store_name, "local")
+    refresh_minutes: int = setting("SENTINEL_KNOWLEDGE_REFRESH_MINUTES", between(0, 10_080), 60)
+    chroma_folder: Path | None = setting("SENTINEL_CHROMA_PATH", path, None)
+    postgres: PostgresSettings = PostgresSettings()
+    azure_search: AzureSearchSettings = AzureSearchSettings()
+
+
+def read_knowledge(reader: SettingReader) -> KnowledgeSettings:
+    """What is set for every store, since `sentinel knowledge migrate` opens two; what the one in use lacks is a
+    problem."""
+    found = reader.of(
+        KnowledgeSettings,
+        postgres=PostgresSettings(
+            url=reader.read("SENTINEL_KNOWLEDGE_URL", postgres_url, None),
+            schema=reader.read("SENTINEL_KNOWLEDGE_SCHEMA", schema_name, "sentinel_knowledge"),
+        ),
+        azure_search=reader.of(AzureSearchSettings),
+    )
+    reader.problems += [
+        f"{variable}: is missing; SENTINEL_KNOWLEDGE_STORE={found.store} needs {what}"
+        for variable, what in NEEDED.get(found.store, {}).items()
+        if not reader.is_set(variable)
+    ]
+    return found

@@ -9,9 +9,7 @@ from pathlib import Path
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import READER_NAMES, is_reader_name
 from sentinel_rag.contracts.servers import LOOPBACK_NAMES
-from sentinel_rag.settings.shapes import Secret
-from sentinel_rag.settings.values import SettingReader, read_env_file
-from sentinel_rag.settings.variables import UPSTREAM_PREFIX
+from sentinel_rag.settings.values import Secret, SettingReader, read_env_file
 
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _HOST = re.compile(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
@@ -94,6 +92,9 @@ def protects_keys(url: str) -> bool:
 # `SENTINEL_UPSTREAM_NAME` holds the credential, or `SENTINEL_UPSTREAM_NAME_FILE` the absolute path of a file with
 # nothing else in it. A value of the process environment cannot change; one of `.env` or of a file is read anew when
 # asked for.
+UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
+"""Variables that begin so are credentials for tool servers of other makers; the policy refers to them by name."""
+
 _IN_A_FILE = "_FILE"
 
 

@@ -6,12 +6,12 @@ collects these, so that a person mends all in one go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.settings.shapes import Secret
 
 if TYPE_CHECKING:
     from dotenv.parser import Original
@@ -21,12 +21,55 @@ T = TypeVar("T")
 MOST_SECONDS = 3_600.0
 
 
+class Secret(str):
+    """A string that shows as asterisks wherever it is printed or logged by accident; `reveal` gives the value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'********'"
+
+    def __str__(self) -> str:
+        return "********"
+
+    def __format__(self, spec: str) -> str:
+        return format("********", spec)
+
+    def reveal(self) -> str:
+        return "".join(self)
+
+
+def setting(variable: str, convert: Callable[[str], object], default: object, *, repr: bool = True) -> Any:
+    """A field of a settings class: the variable that it is read from, how, and its value where nothing is set."""
+    source = {"variable": variable, "convert": convert, "default": default}
+    if default == {}:
+        return field(default_factory=dict, metadata=source, repr=repr)
+    return field(default=default, metadata=source, repr=repr)
+
+
+def variables_of(*kinds: Any) -> Iterator[str]:
+    """The variables of settings classes."""
+    return (each.metadata["variable"] for kind in kinds for each in fields(kind) if each.metadata)
+
+
 class SettingReader:
     """Collects problems while values are read, so that a person fixes them in one go."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self.values = values
         self.problems: list[str] = []
+
+    def is_set(self, name: str) -> bool:
+        """Whether the variable holds anything."""
+        return bool(self.values.get(name, "").strip())
+
+    def of(self, kind: Callable[..., T], **given: object) -> T:
+        """An object of a settings class: what is `given`, and each other field from its variable."""
+        for each in fields(kind):  # type: ignore[arg-type]  # it is a dataclass
+            if each.metadata and each.name not in given:
+                source = each.metadata
+                given[each.name] = self.read(source["variable"], source["convert"], source["default"])
+        return kind(**given)
 
     def read(self, name: str, convert: Callable[[str], T], default: T) -> T:
         text = self.values.get(name, "").strip()
@@ -89,6 +132,11 @@ def folder(text: str) -> Path:
     if not found.is_dir():
         raise ValueError(f"{text!r} is not a folder")
     return found
+
+
+def path(text: str) -> Path:
+    """An absolute path, whether or not something is there."""
+    return Path(text).expanduser().absolute()
 
 
 def key_text(text: str) -> Secret:
