@@ -13,7 +13,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,7 +21,7 @@ from sentinel_rag.contracts.errors import Actor, ConfigurationError, SentinelErr
 from sentinel_rag.telemetry import configure_logging
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from sentinel_rag.telemetry.metrics import Registry
     from sentinel_rag.telemetry.process import ProcessTelemetry
@@ -116,6 +116,21 @@ def settle_memory() -> None:
     gc.enable()
 
 
+def closing(app: ASGIApp, close: Callable[[], None]) -> ASGIApp:
+    """`app`, with `close` done after its own shutdown and before the server hears of it: then the process may end."""
+    import anyio.to_thread
+
+    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+        async def last(message: Message) -> None:
+            if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
+                await anyio.to_thread.run_sync(close)
+            await send(message)
+
+        await app(scope, receive, last if scope["type"] == "lifespan" else send)
+
+    return wrapped
+
+
 def serve(app: ASGIApp, descriptor: int, *, tls: Mapping[str, str] | None = None) -> None:
     """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks. `tls` names the files `certificate` and `key`.
     Raises UsageError as `check_reach` does, ConfigurationError for files that are no certificate and key."""
@@ -131,8 +146,10 @@ def serve(app: ASGIApp, descriptor: int, *, tls: Mapping[str, str] | None = None
 
         certificate = Certificate(Path(tls["certificate"]), Path(tls["key"]))
         app = AnsweringAs(app, certificate)
+    if _telemetry is not None:
+        app = closing(_telemetry.around(app), _telemetry.close)
     config = uvicorn.Config(
-        app if _telemetry is None else _telemetry.around(app),
+        app,
         http=BoundedHttp,
         log_config=None,  # the zone's own JSON lines take uvicorn's messages too
         access_log=False,

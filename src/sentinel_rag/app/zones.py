@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp
 
     from sentinel_rag.agent.gateway_client import HttpToolGateway
     from sentinel_rag.agent.tracing import AgentCounts
@@ -98,12 +98,12 @@ def build_model_identity(configuration: Configuration) -> ASGIApp:
 def build_gateway(configuration: Configuration) -> ASGIApp:
     """The gateway over its policy, state folder and tool servers."""
     from sentinel_rag.app.places import policies_folder, postgres_place
-    from sentinel_rag.app.serving import give_notice, metrics_registry
+    from sentinel_rag.app.serving import closing, give_notice, metrics_registry
     from sentinel_rag.app.tls import trusting
     from sentinel_rag.app.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.gateway import create_app
-    from sentinel_rag.gateway.approval_routes import Webhook
+    from sentinel_rag.gateway.approval_webhook import Webhook
     from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook, changed_servers
     from sentinel_rag.gateway.store import RunKeys, new_audit_id, open_state, run_principal
     from sentinel_rag.gateway.upstream import McpHttpUpstream
@@ -149,7 +149,7 @@ def build_gateway(configuration: Configuration) -> ASGIApp:
             **tool_servers.upstreams(policy),
         },
     )
-    return _closing(app, state.close)
+    return closing(app, state.close)
 
 
 BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
@@ -292,21 +292,6 @@ def open_journal(settings: Settings) -> Iterator[Journal]:
         postgres=state_place(settings),
     ) as state:
         yield state.journal
-
-
-def _closing(app: ASGIApp, close: Callable[[], None]) -> ASGIApp:
-    """`app`, with `close` done after its own shutdown and before the server hears of it: then the process may end."""
-    import anyio.to_thread
-
-    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
-        async def closing(message: Message) -> None:
-            if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                await anyio.to_thread.run_sync(close)
-            await send(message)
-
-        await app(scope, receive, closing if scope["type"] == "lifespan" else send)
-
-    return wrapped
 
 
 def key_store(settings: Settings) -> KeyStore:

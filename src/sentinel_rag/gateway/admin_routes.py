@@ -24,12 +24,11 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.gateway.admission import Authenticator, read_json_body
+from sentinel_rag.gateway.admission import Authenticator, read_body
 from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.pins import Definition, NotWaiting, Pin, Pins
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.policy.book import PolicyBook, RefusedFile
-from sentinel_rag.gateway.request_body import MalformedBody, parse_object
 from sentinel_rag.gateway.responses import RefusedRequest, json_response, problem, problem_body
 from sentinel_rag.gateway.store import KeyStore, Principal, Scope
 from sentinel_rag.gateway.store.keys import RUN_KEY_IDS, KeyInfo
@@ -100,6 +99,10 @@ def _whole_number(request: Request, name: str, default: int, largest: int) -> in
     return int(text)
 
 
+class _AcceptedPin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sha256: str
+
+
 class PinRoutes:
     """`GET /v1/pins` and `POST /v1/pins/{server}/{tool}` with `{"sha256": ...}`."""
 
@@ -120,14 +123,7 @@ class PinRoutes:
 
     async def accept(self, request: Request) -> Response:
         principal = await self._authenticator.admit(request, Scope.ADMIN)
-        body = await read_json_body(request, self._limits)
-        try:
-            document = parse_object(body)
-        except MalformedBody as fault:
-            return problem(Reason.MALFORMED_BODY, f"The request was refused: {fault}.")
-        sha256 = document.get("sha256")
-        if document.keys() != {"sha256"} or not isinstance(sha256, str):
-            return problem(Reason.MALFORMED_BODY, "The body must hold sha256, a text, and nothing else.")
+        sha256 = (await read_body(request, self._limits, _AcceptedPin)).sha256
         server, tool = request.path_params["server"], request.path_params["tool"]
         try:
             pin = await self._pins.accept(server, tool, sha256, key_id=principal.key_id)
@@ -170,12 +166,7 @@ class KeyRoutes:
     async def create(self, request: Request) -> Response:
         """A new key, in the place of the key `replaces` where there is one."""
         principal = await self._authenticator.admit(request, Scope.ADMIN)
-        body = await read_json_body(request, self._limits)
-        try:
-            wanted = msgspec.convert(parse_object(body), _KeyTerms)
-        except (MalformedBody, msgspec.ValidationError):
-            detail = f"The body must hold {', '.join(_KeyTerms.__struct_fields__)}, as the OpenAPI document has them."
-            return problem(Reason.MALFORMED_BODY, detail)
+        wanted = await read_body(request, self._limits, _KeyTerms)
         clearance, user = Sensitivity[wanted.clearance], Scope.USER in wanted.scopes
         self._within(principal, wanted.scopes, clearance, wanted.readers)
         replaced = None if wanted.replaces is None else self._personal(wanted.replaces)
@@ -259,12 +250,7 @@ def store_change_routes(
 
     async def record(request: Request) -> Response:
         principal = await authenticator.admit(request, Scope.ADMIN)
-        body = await read_json_body(request, limits)
-        try:
-            told = msgspec.convert(parse_object(body), _StoreChange)
-        except (MalformedBody, msgspec.ValidationError):
-            fields = ", ".join(_StoreChange.__struct_fields__)
-            return problem(Reason.MALFORMED_BODY, f"The body must hold {fields}, as the OpenAPI document has them.")
+        told = await read_body(request, limits, _StoreChange)
         given = {**msgspec.structs.asdict(told), "audit_id": told.audit_id or new_id()}
         await journal.append(StoreChanged(key_id=principal.key_id, **given))
         return json_response({"audit_id": given["audit_id"]}, 201)

@@ -6,7 +6,9 @@ import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,10 +16,11 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.servers import bearer_token
 from sentinel_rag.gateway.limits import GatewayLimits, RateLimiter
 from sentinel_rag.gateway.policy.model import Rate
-from sentinel_rag.gateway.responses import KEY_ID, Refusals, RefusedRequest, Unread
+from sentinel_rag.gateway.request_body import MalformedBody, parse_object
+from sentinel_rag.gateway.responses import KEY_ID, Refusals, RefusedRequest, Unread, problem
 from sentinel_rag.gateway.store import KeyJournal, KeyRing, KeyState, Principal, RefusedKey, Scope
 
-__all__ = ["Authenticator", "RefusedRequest", "read_json_body"]
+Body = TypeVar("Body", bound=msgspec.Struct)
 
 KEY_HEADER = "x-api-key"
 UNCOUNTED = "sentinel.uncounted"
@@ -117,3 +120,21 @@ async def read_json_body(request: Request, limits: GatewayLimits) -> bytes:
     except TimeoutError:
         raise Unread(Reason.MALFORMED_BODY, "The body did not arrive in time.", status=408) from None
     return bytes(body)
+
+
+def json_object(content: bytes) -> dict[str, Any]:
+    """The JSON object that a body is. Raises Refusal."""
+    try:
+        return parse_object(content)
+    except MalformedBody as fault:
+        raise RefusedRequest(problem(Reason.MALFORMED_BODY, f"The request was refused: {fault}.")) from None
+
+
+async def read_body(request: Request, limits: GatewayLimits, kind: type[Body]) -> Body:
+    """The body of a JSON request as `kind`, a struct that forbids other fields. Raises Refusal."""
+    document = json_object(await read_json_body(request, limits))
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError:
+        detail = f"The body must hold {', '.join(kind.__struct_fields__)}, as the OpenAPI document has them."
+        raise RefusedRequest(problem(Reason.MALFORMED_BODY, detail)) from None

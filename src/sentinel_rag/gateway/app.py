@@ -28,7 +28,8 @@ from sentinel_rag.contracts.servers import LOOPBACK_NAMES, RequestAuthenticator
 from sentinel_rag.gateway import openapi
 from sentinel_rag.gateway.admin_routes import AuditRoutes, KeyRoutes, PinRoutes, policy_routes, store_change_routes
 from sentinel_rag.gateway.admission import Authenticator
-from sentinel_rag.gateway.approval_routes import Webhook, notifying, served_routes
+from sentinel_rag.gateway.approval_routes import notifying, served_routes
+from sentinel_rag.gateway.approval_webhook import Webhook
 from sentinel_rag.gateway.call_routes import CallRoutes, Surveying
 from sentinel_rag.gateway.catalogue import Catalogue, survey
 from sentinel_rag.gateway.downstream import ClientSessions, McpEndpoint, SessionChecks, ToolCalls

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.gateway.admission import Authenticator, read_json_body
+from sentinel_rag.gateway.admission import Authenticator, json_object, read_json_body
 from sentinel_rag.gateway.approval_webhook import DECISION, SIGNATURE_HEADER, Notifier, Webhook, is_signed
 from sentinel_rag.gateway.approvals.approval import (
     WEBHOOK,
@@ -36,12 +36,8 @@ from sentinel_rag.gateway.approvals.store import ApprovalStore
 from sentinel_rag.gateway.client_waits import unless_gone
 from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import Policies
-from sentinel_rag.gateway.request_body import MalformedBody, parse_object
 from sentinel_rag.gateway.responses import Refusals, RefusedRequest, json_response, problem
 from sentinel_rag.gateway.store import Scope
-
-__all__ = ["Webhook", "notifying", "served_routes"]
-
 
 MAX_COMMENT = 2_000
 MAX_LISTED = 200
@@ -208,15 +204,8 @@ async def _optional_body(request: Request, limits: GatewayLimits) -> Mapping[str
     """The body of a decision; none at all is an empty one. Raises Refusal."""
     if "content-type" not in request.headers and request.headers.get("content-length", "0") == "0":
         return {}
-    return object_of(await read_json_body(request, limits))
-
-
-def object_of(body: bytes) -> Mapping[str, Any]:
-    """The JSON object that `body` is; nothing is an empty one. Raises Refusal."""
-    try:
-        return parse_object(body) if body else {}
-    except MalformedBody as fault:
-        raise RefusedRequest(problem(Reason.MALFORMED_BODY, f"The request was refused: {fault}.")) from None
+    content = await read_json_body(request, limits)
+    return json_object(content) if content else {}
 
 
 MAX_BODY_BYTES = 16_384
@@ -255,7 +244,7 @@ class Callback:
         if not is_signed(self._webhook.secret, DECISION, content, header, self._clock()):
             detail = f"A valid {SIGNATURE_HEADER} header is required."
             return (await self._refusals.no_signature(request, detail)).response
-        body = object_of(content)
+        body = json_object(content) if content else {}
         comment = comment_of(body, FIELDS)
         verdict = VERDICTS.get(_text(body, "decision"))
         if verdict is None:

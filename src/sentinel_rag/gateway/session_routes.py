@@ -26,14 +26,13 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.contracts.ports import Clock
-from sentinel_rag.gateway.admission import Authenticator, RefusedRequest, read_json_body
+from sentinel_rag.gateway.admission import Authenticator, read_body
 from sentinel_rag.gateway.flow import HandleReference, NoSuchHandle
 from sentinel_rag.gateway.flow.named_values import NamedValue, named_in
 from sentinel_rag.gateway.flow.plans import PLAN, BadPlan, read_plan
 from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import Policies
-from sentinel_rag.gateway.request_body import MalformedBody, parse_object
-from sentinel_rag.gateway.responses import Unread, json_response, problem
+from sentinel_rag.gateway.responses import RefusedRequest, Unread, json_response, problem
 from sentinel_rag.gateway.store import (
     HandleStore,
     PlanRefused,
@@ -146,6 +145,19 @@ async def close_session(
     return True
 
 
+class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    text: str
+    chosen: str = ""
+
+
+class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    steps: Any
+
+
+class _Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    handles: list[str]
+
+
 class SessionRoutes:
     """`new_id` makes audit ids."""
 
@@ -205,10 +217,7 @@ class SessionRoutes:
             "session_id": session.session_id,
             "context": session.context.to_dict(),
             "closed": session.closed,
-            "raised_by": [
-                {"audit_id": each.audit_id, "tool": each.tool, "label": each.label.to_dict(), "at": each.at}
-                for each in raised
-            ],
+            "raised_by": [each.to_dict() for each in raised],
         }
         if Scope.USER in principal.scopes:
             body["named"] = [
@@ -235,10 +244,8 @@ class SessionRoutes:
         wrote it."""
         principal = await self._authenticator.admit(request, Scope.USER)
         session = await self._session(request, principal, of_person=True)
-        body = await self._body(request, "text", "chosen")
-        text, chosen = body.get("text"), body.get("chosen", "")
-        if not isinstance(text, str) or not isinstance(chosen, str):
-            return problem(Reason.MALFORMED_BODY, "text and chosen must be texts.")
+        body = await read_body(request, self._limits, _Words)
+        text, chosen = body.text, body.chosen
         named = sorted(named_in(text, self._policies.current), key=lambda value: (str(value.kind), value.text))
         await self._sessions.say(session, f"{text}: {chosen}" if chosen else text, self._policies.current.memory)
         await self._name(session, principal, named, USER)
@@ -249,7 +256,7 @@ class SessionRoutes:
         read anything: what it holds came from nowhere but the person and who planned for them."""
         principal = await self._authenticator.admit(request, Scope.USER)
         session = await self._session(request, principal, of_person=True)
-        steps = (await self._body(request, "steps")).get("steps")
+        steps = (await read_body(request, self._limits, _Plan)).steps
         try:
             said = read_plan(steps, self._policies.current)
         except BadPlan as fault:
@@ -272,9 +279,7 @@ class SessionRoutes:
         """The values of hidden parts, `{"handles": [...]}`, for a person whose clearance covers their labels."""
         principal = await self._authenticator.admit(request, Scope.USER)
         session = await self._session(request, principal, of_person=True)
-        wanted = (await self._body(request, "handles")).get("handles")
-        if not isinstance(wanted, list) or not all(isinstance(text, str) for text in wanted):
-            return problem(Reason.MALFORMED_BODY, "handles must be a list of texts.")
+        wanted = (await read_body(request, self._limits, _Wanted)).handles
         if len(wanted) > MAX_HANDLES:
             return problem(Reason.TOO_LARGE, f"At most {MAX_HANDLES} handles may be asked for at once.")
         shown: dict[str, Any] = {}
@@ -332,13 +337,3 @@ class SessionRoutes:
             source=by,
             values=tuple((str(value.kind), value.text) for value in values),
         )
-
-    async def _body(self, request: Request, field: str, optional: str = "") -> dict[str, Any]:
-        body = await read_json_body(request, self._limits)
-        try:
-            document = parse_object(body)
-        except MalformedBody as fault:
-            raise RefusedRequest(problem(Reason.MALFORMED_BODY, f"The request was refused: {fault}.")) from None
-        if document.keys() - {optional} != {field}:
-            raise RefusedRequest(problem(Reason.MALFORMED_BODY, f"The body must hold {field} and nothing else."))
-        return document

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from importlib.metadata import version
 from typing import Any
 
-import anyio.to_thread
 from prometheus_client import ProcessCollector
 
 from sentinel_rag import __version__
@@ -149,28 +148,17 @@ class ProcessTelemetry:
                 self.registry.add(*_of_exporter(self._batches.counts))
 
     def around(self, app: App) -> App:
-        """`app` with its requests placed in traces and counted, and with spans sent before the process ends."""
+        """`app` with its requests placed in traces and counted."""
         if self._batches is not None:
-            app = _Sending(TracedRequests(app), self._batches)
+            app = TracedRequests(app)
         if self.registry is not None and self._token is not None:
             app = CountedRequests(app, self.registry, self._token)
         return app
 
-
-class _Sending:
-    """Sends what is left when the application has shut down: the server's signal ends the process right after."""
-
-    def __init__(self, app: App, batches: SpanBatches) -> None:
-        self._app = app
-        self._batches = batches
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def closing(message: Message) -> None:
-            if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                await anyio.to_thread.run_sync(self._batches.close)
-            await send(message)
-
-        await self._app(scope, receive, closing if scope["type"] == "lifespan" else send)
+    def close(self) -> None:
+        """Send what is left: the server's signal ends the process right after."""
+        if self._batches is not None:
+            self._batches.close()
 
 
 def _start_tracing(zone: str, configuration: Mapping[str, Any]) -> SpanBatches:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.gateway.approval_routes import Webhook
+from sentinel_rag.gateway.approval_webhook import Webhook
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

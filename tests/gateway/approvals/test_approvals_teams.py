@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sentinel_rag.gateway.approval_routes import Webhook
+from sentinel_rag.gateway.approval_webhook import Webhook
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 

@@ -24,8 +24,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.gateway.approval_routes import Webhook
-from sentinel_rag.gateway.approval_webhook import DECISION, NOTICE, SIGNATURE_HEADER, Notifier, is_signed, sign
+from sentinel_rag.gateway.approval_webhook import DECISION, NOTICE, SIGNATURE_HEADER, Notifier, Webhook, is_signed, sign
 from sentinel_rag.gateway.approvals import ApprovalVerdict, Decider
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
