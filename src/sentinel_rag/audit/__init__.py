@@ -5,7 +5,6 @@ writing. `Database` is the group commit below both; the gateway's state shares i
 same transaction as the record that says so.
 """
 
-from sentinel_rag.audit.archive import Archive
 from sentinel_rag.audit.chain import (
     GENESIS,
     PUBLIC_FILE,
@@ -33,7 +32,7 @@ from sentinel_rag.audit.events import (
     ValuesNamed,
 )
 from sentinel_rag.audit.export import Exported, export_records, verify_export
-from sentinel_rag.audit.files import DamagedJournal, Segment
+from sentinel_rag.audit.files import DamagedJournal
 from sentinel_rag.audit.journal import Journal
 from sentinel_rag.audit.reader import JournalEntry, JournalReader, RecordFilter
 from sentinel_rag.audit.sealing import JournalCut, Sealing
@@ -41,7 +40,6 @@ from sentinel_rag.audit.verification import Verification
 from sentinel_rag.storage.group_commit import Database, Durability
 from sentinel_rag.storage.port import (
     JournalPlace,
-    Migration,
     PostgresPlace,
     RecordConnection,
     StateAway,
@@ -54,7 +52,6 @@ from sentinel_rag.storage.sqlite import Instance
 __all__ = [
     "GENESIS",
     "PUBLIC_FILE",
-    "Archive",
     "AuditEvent",
     "AuthenticationFailed",
     "BackupRestored",
@@ -77,7 +74,6 @@ __all__ = [
     "JournalPlace",
     "JournalReader",
     "KeyChanged",
-    "Migration",
     "OutcomeStatus",
     "PostgresPlace",
     "PublicKey",
@@ -85,7 +81,6 @@ __all__ = [
     "RecordFilter",
     "RequestRefused",
     "Sealing",
-    "Segment",
     "SessionChanged",
     "SigningKey",
     "SigningKeyLost",

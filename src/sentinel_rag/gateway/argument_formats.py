@@ -15,9 +15,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from urllib.parse import unquote_to_bytes
 
-__all__ = ["FORMATS", "NotCanonical", "canonical_path"]
-
-
 _UNSEEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
 
 

@@ -26,8 +26,6 @@ from sentinel_rag.contracts.servers import OWN_SERVERS
 from sentinel_rag.gateway.policy import Policies, ToolPolicy
 from sentinel_rag.gateway.upstream import Upstream, UpstreamTool
 
-__all__ = ["Definition", "NotWaiting", "Pin", "Pins", "Quarantined", "definition_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Definition:

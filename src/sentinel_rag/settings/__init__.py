@@ -4,16 +4,15 @@
 process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
 """
 
-from sentinel_rag.settings.deployment import DeploymentSettings, TelemetrySettings, TlsFiles
+from sentinel_rag.settings.deployment import DeploymentSettings, TelemetrySettings
 from sentinel_rag.settings.loading import (
     VARIABLES,
     Settings,
-    default_home,
     installed_policy_file,
     load_settings,
     misspelt_settings,
 )
-from sentinel_rag.settings.models import EmbeddingSettings, KnowledgeSettings, ModelSettings, PostgresSettings
+from sentinel_rag.settings.models import EmbeddingSettings, KnowledgeSettings, ModelSettings
 from sentinel_rag.settings.tools import newest_credential
 from sentinel_rag.settings.values import Secret
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
@@ -25,15 +24,12 @@ __all__ = [
     "KnowledgeSettings",
     "ModelSettings",
     "NamedWorkspace",
-    "PostgresSettings",
     "Secret",
     "Settings",
     "TelemetrySettings",
-    "TlsFiles",
     "agent_gateway",
     "azure_environment",
     "bare_environment",
-    "default_home",
     "installed_policy_file",
     "load_settings",
     "misspelt_settings",

@@ -238,7 +238,8 @@ class RecordFile:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             if self._path is not None:
-                _make_private(self._path)
+                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                create_private(self._path)  # what SQLite lays beside the file gets its mode
             connection = connect(self._path, busy_s=self._busy_s)
             try:
                 begin_write_ahead(connection)
@@ -295,14 +296,6 @@ class RecordFile:
         if step.endswith("; "):
             step += again
         return UnavailableError(f"{self._what} {why}.", next_step=step or again[0].upper() + again[1:])
-
-
-def _make_private(path: Path) -> None:
-    """The file and its folder, for their owner alone; what SQLite lays beside the file gets the file's mode."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not path.exists():
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def move_records(source: RecordFile, target: Records, tables: Sequence[str]) -> dict[str, int]:

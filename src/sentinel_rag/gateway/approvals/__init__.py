@@ -22,7 +22,6 @@ from sentinel_rag.gateway.approvals.binding import (
     EarlierRead,
     FieldChange,
     Raised,
-    RememberedApproval,
     said_in,
 )
 from sentinel_rag.gateway.approvals.near_duplicates import near_duplicate_sha256
@@ -54,7 +53,6 @@ __all__ = [
     "EarlierRead",
     "FieldChange",
     "Raised",
-    "RememberedApproval",
     "TurnedAway",
     "Waiting",
     "YesOutcome",

@@ -6,7 +6,6 @@
 from sentinel_rag.gateway.policy.loading import load_policy, parse_policy
 from sentinel_rag.gateway.policy.model import (
     AgentMemory,
-    Deed,
     Effect,
     FixedPolicy,
     Parameter,
@@ -23,7 +22,6 @@ from sentinel_rag.gateway.policy.model import (
 
 __all__ = [
     "AgentMemory",
-    "Deed",
     "Effect",
     "FixedPolicy",
     "Parameter",

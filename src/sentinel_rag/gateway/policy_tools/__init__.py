@@ -4,18 +4,16 @@ Everything decides through `flow.judge`, as the gate does, and changes nothing. 
 face of it; another may be built on the same values.
 """
 
-from sentinel_rag.gateway.policy_tools.cases import Case, CaseResult, CaseVerdict, load_cases, run_case, uncovered_rules
-from sentinel_rag.gateway.policy_tools.replay import Replay, ReplayReport, VerdictChange, changed_keys
+from sentinel_rag.gateway.policy_tools.cases import Case, CaseResult, load_cases, run_case, uncovered_rules
+from sentinel_rag.gateway.policy_tools.replay import Replay, ReplayReport, changed_keys
 from sentinel_rag.gateway.policy_tools.story import Story, story_of_call, story_of_record
 
 __all__ = [
     "Case",
     "CaseResult",
-    "CaseVerdict",
     "Replay",
     "ReplayReport",
     "Story",
-    "VerdictChange",
     "changed_keys",
     "load_cases",
     "run_case",

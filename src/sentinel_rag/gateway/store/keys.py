@@ -501,30 +501,11 @@ def _over(end: str | None, now: datetime) -> bool:
 
 
 def _info(row: tuple[Any, ...]) -> KeyInfo:
-    (
-        key_id,
-        name,
-        scopes,
-        clearance,
-        calls,
-        seconds,
-        for_key,
-        created_at,
-        rotated_at,
-        expires_at,
-        revoked_at,
-        readers,
-    ) = row
-    return KeyInfo(
-        key_id=key_id,
-        name=name,
-        scopes=frozenset(map(Scope, json.loads(scopes))),
-        created_at=created_at,
-        revoked_at=revoked_at,
-        clearance=Sensitivity[clearance],
-        rate=None if calls is None else Rate(calls, seconds),
-        for_key=for_key,
-        rotated_at=rotated_at,
-        expires_at=expires_at,
-        readers=frozenset(json.loads(readers)),
-    )
+    found = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    calls, seconds = found.pop("rate_calls"), found.pop("rate_seconds")
+    found |= {
+        "scopes": frozenset(map(Scope, json.loads(found["scopes"]))),
+        "clearance": Sensitivity[found["clearance"]],
+        "readers": frozenset(json.loads(found["readers"])),
+    }
+    return KeyInfo(**found, rate=None if calls is None else Rate(calls, seconds))

@@ -10,13 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never
 
-import anyio
 from starlette.requests import Request
 
 from sentinel_rag.audit import AuditEvent, CallIntended, CallOutcome, CallRefused, OutcomeStatus
-from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.gateway.approvals import ApprovalState
 from sentinel_rag.gateway.gate import Gate
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.store import State
@@ -42,9 +39,6 @@ from sentinel_rag.telemetry import (
 
 if TYPE_CHECKING:
     from sentinel_rag.telemetry.metrics import Registry
-
-__all__ = ["message_span", "request_span", "tell_records", "tell_status", "told_upstreams"]
-
 
 CALL = "tools/call"
 
@@ -185,10 +179,6 @@ _LABELS = [Label(sensitivity, integrity) for sensitivity in Sensitivity for inte
 _LABEL, _CONTEXT = _levels("label"), _levels("context")
 
 
-LOOK_S = 3.0
-"""How long a reader of the metrics waits for tool servers to say that they are there."""
-
-
 def told_upstreams(upstreams: Mapping[str, Upstream]) -> Mapping[str, Upstream]:
     """The same tool servers; those that make no spans themselves are wrapped where spans are made."""
     if not tracing():
@@ -210,42 +200,9 @@ def tell_records(
     if tracing():
         state.journal.listeners.append(RecordSpans())
     if registry is not None:
-        from sentinel_rag.gateway.telemetry.counts import RecordCounts, watch_gateway
+        from sentinel_rag.gateway.telemetry.counts import CurrentCounts, RecordCounts
 
         state.journal.listeners.append(RecordCounts(registry, servers=sorted(policies.current.servers())))
-        watch_gateway(registry, _Gateway(state, gate, policies, upstreams), longest_s=LOOK_S)
-
-
-class _Gateway:
-    """The gateway as `counting.Standing` asks it."""
-
-    def __init__(self, state: State, gate: Gate, policies: Policies, upstreams: Mapping[str, Upstream]) -> None:
-        self._state = state
-        self._gate = gate
-        self._policies = policies
-        self._upstreams = upstreams
-
-    async def pending_approvals(self) -> Mapping[str, int]:
-        return (await self._state.approvals.page(ApprovalState.PENDING, 1)).pending_by_tool
-
-    async def journal_length(self) -> int:
-        return (await self._state.journal.head()).seq
-
-    async def servers(self) -> Mapping[str, bool]:
-        up: dict[str, bool] = dict.fromkeys(sorted(self._policies.current.servers()), False)
-
-        async def ask(server: str) -> None:
-            try:
-                await self._upstreams[server].list_tools(timeout_s=LOOK_S)
-                up[server] = True
-            except UnavailableError:
-                pass
-
-        async with anyio.create_task_group() as group:
-            for server in up:
-                if server in self._upstreams:
-                    group.start_soon(ask, server)
-        return up
-
-    def calls_in_flight(self) -> int:
-        return self._gate.calls_in_flight
+        current = CurrentCounts(state, gate, policies, upstreams)
+        registry.before_reading.append(current.look)
+        registry.add(*current.gauges())

@@ -7,8 +7,8 @@ takes a change of the policy. What is so now (approvals that wait, servers that 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 import anyio
 
@@ -25,10 +25,18 @@ from sentinel_rag.audit.approval_events import ApprovalAsked, ApprovalDecided, A
 from sentinel_rag.audit.events import PolicyLoaded, PolicyRefused, RequestRefused, ToolQuarantined
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.gateway.approvals import ApprovalState
+from sentinel_rag.gateway.gate import Gate
+from sentinel_rag.gateway.policy import Policies
+from sentinel_rag.gateway.store import State
+from sentinel_rag.gateway.upstream import Upstream
 from sentinel_rag.telemetry.metrics import Counter, Gauge, Histogram, Registry, request_began
 
 UNKNOWN = "unknown"
 ASKED_AGAIN_S = 5.0
+LOOK_S = 3.0
+"""How long a reader of the metrics waits for tool servers to say that they are there."""
+
 MAX_OPEN = 10_000
 _DECISIONS = (CallIntended, CallRefused)
 
@@ -151,83 +159,71 @@ class RecordCounts:
             self._open.pop(event.audit_id, None)
 
 
-class CurrentCounts(Protocol):
-    """What is asked of the gateway when somebody reads its metrics."""
+class CurrentCounts:
+    """What is so when somebody reads the metrics: asked of the gateway once in `ASKED_AGAIN_S`, of its tool servers for
+    at most `LOOK_S`."""
 
-    async def pending_approvals(self) -> Mapping[str, int]:
-        """How many calls of each tool wait for a person. Raises UnavailableError."""
-        ...
+    def __init__(self, state: State, gate: Gate, policies: Policies, upstreams: Mapping[str, Upstream]) -> None:
+        self._state = state
+        self._gate = gate
+        self._policies = policies
+        self._upstreams = upstreams
+        self._until = float("-inf")
+        self._pending: Mapping[str, int] = {}
+        self._servers: dict[str, bool] = {}
+        self._length: int | None = None
 
-    async def servers(self) -> Mapping[str, bool]:
-        """Which tool servers of the policy answer."""
-        ...
-
-    async def journal_length(self) -> int:
-        """The number of the newest record. Raises UnavailableError."""
-        ...
-
-    def calls_in_flight(self) -> int: ...
-
-
-def watch_gateway(
-    registry: Registry, standing: CurrentCounts, *, longest_s: float, seconds: Callable[[], float] = time.monotonic
-) -> None:
-    """Add what is so at the moment of reading. It is asked once in `ASKED_AGAIN_S`, servers for at most `longest_s`."""
-    seen = _Seen()
-
-    async def look() -> None:
-        now = seconds()
-        if now < seen.until:
+    async def look(self) -> None:
+        """Ask, unless that was done a moment ago."""
+        now = time.monotonic()
+        if now < self._until:
             return
-        seen.until = now + ASKED_AGAIN_S
-        seen.pending, seen.length = {}, None
+        self._until = now + ASKED_AGAIN_S
+        self._pending, self._length = {}, None
         try:
-            seen.pending = await standing.pending_approvals()
-            seen.length = await standing.journal_length()
+            self._pending = (await self._state.approvals.page(ApprovalState.PENDING, 1)).pending_by_tool
+            self._length = (await self._state.journal.head()).seq
         except UnavailableError:
             pass
-        with anyio.move_on_after(longest_s) as looking:
-            seen.servers = await standing.servers()
-        if looking.cancelled_caught:
-            seen.servers = dict.fromkeys(seen.servers, False)
+        self._servers = dict.fromkeys(sorted(self._policies.current.servers()), False)
+        with anyio.move_on_after(LOOK_S):
+            async with anyio.create_task_group() as group:
+                for server in self._servers.keys() & self._upstreams.keys():
+                    group.start_soon(self._ask, server)
 
-    registry.before_reading.append(look)
-    registry.add(
-        Gauge(
-            "sentinel_gateway_approvals_pending",
-            "Calls that wait for a person.",
-            lambda: (((tool,), float(count)) for tool, count in sorted(seen.pending.items())),
-            ("tool",),
-        ),
-        Gauge(
-            "sentinel_gateway_upstream_up",
-            "1 for a tool server of the policy that answers.",
-            lambda: (((server,), float(up)) for server, up in sorted(seen.servers.items())),
-            ("server",),
-        ),
-        Gauge(
-            "sentinel_gateway_journal_writable",
-            "1 while the journal takes records; without it no call runs.",
-            lambda: [((), 0.0 if seen.length is None else 1.0)],
-        ),
-        Gauge(
-            "sentinel_gateway_journal_length",
-            "The number of the newest record.",
-            lambda: [] if seen.length is None else [((), float(seen.length))],
-        ),
-        Gauge(
-            "sentinel_gateway_calls_in_flight",
-            "Calls that run at tool servers.",
-            lambda: [((), float(standing.calls_in_flight()))],
-        ),
-    )
+    async def _ask(self, server: str) -> None:
+        with suppress(UnavailableError):
+            await self._upstreams[server].list_tools(timeout_s=LOOK_S)
+            self._servers[server] = True
 
-
-class _Seen:
-    """The answers that were given last."""
-
-    def __init__(self) -> None:
-        self.until = float("-inf")
-        self.pending: Mapping[str, int] = {}
-        self.servers: Mapping[str, bool] = {}
-        self.length: int | None = None
+    def gauges(self) -> tuple[Gauge, ...]:
+        """What it answered last."""
+        return (
+            Gauge(
+                "sentinel_gateway_approvals_pending",
+                "Calls that wait for a person.",
+                lambda: (((tool,), float(count)) for tool, count in sorted(self._pending.items())),
+                ("tool",),
+            ),
+            Gauge(
+                "sentinel_gateway_upstream_up",
+                "1 for a tool server of the policy that answers.",
+                lambda: (((server,), float(up)) for server, up in self._servers.items()),
+                ("server",),
+            ),
+            Gauge(
+                "sentinel_gateway_journal_writable",
+                "1 while the journal takes records; without it no call runs.",
+                lambda: [((), 0.0 if self._length is None else 1.0)],
+            ),
+            Gauge(
+                "sentinel_gateway_journal_length",
+                "The number of the newest record.",
+                lambda: [] if self._length is None else [((), float(self._length))],
+            ),
+            Gauge(
+                "sentinel_gateway_calls_in_flight",
+                "Calls that run at tool servers.",
+                lambda: [((), float(self._gate.calls_in_flight))],
+            ),
+        )

@@ -31,18 +31,6 @@ from sentinel_rag.gateway.upstream.mcp_messages import (
     says_tools_changed,
 )
 
-__all__ = [
-    "ConnectionFailed",
-    "ConnectionNotMade",
-    "CredentialRefused",
-    "HttpExchange",
-    "RpcAnswer",
-    "SessionLost",
-    "TooLarge",
-    "UnusableAnswer",
-]
-
-
 FRAME_BYTES = 65_536
 """Bytes of a head, or around a body, that a server may send; counted after each read of at most 256 KiB."""
 
