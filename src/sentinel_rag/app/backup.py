@@ -14,7 +14,6 @@ import hashlib
 import hmac
 import json
 import os
-import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from sentinel_rag.app.places import gateway_folder
 from sentinel_rag.audit import Checkpoint
@@ -118,7 +119,6 @@ WORKSPACES = "workspaces"
 _BESIDE_SQLITE = ("-wal", "-shm", "-journal")
 _SQLITE_HEAD = b"SQLite format 3\x00"
 _BLOCK = 1 << 20
-_SEAL = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,24 +252,27 @@ def put_back(source: Path, home: Path, *, now: datetime, backup: Backup | None =
     return aside if old else None
 
 
+class _Unsealed(msgspec.Struct, forbid_unknown_fields=True):
+    made_at: str
+    files: dict[str, str]
+    journal_head: int
+    with_workspaces: bool
+
+
+class _Sealed(_Unsealed, forbid_unknown_fields=True):
+    pepper: str
+    seal: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+
 def _parsed(told: dict[str, Any], *, sealed: bool) -> Backup:
-    """The manifest's values. Raises TypeError for ones of another form."""
-    backup, files = Backup(**told), told["files"]
-    if told.keys() >= {"pepper", "seal"} and sealed:
-        if not (isinstance(told["pepper"], str) and isinstance(told["seal"], str) and _SEAL.fullmatch(told["seal"])):
-            raise TypeError
-    elif sealed or "pepper" in told or "seal" in told:
-        raise TypeError
-    if not (
-        isinstance(told["made_at"], str)
-        and told["made_at"].isprintable()
-        and isinstance(files, dict)
-        and all(isinstance(digest, str) for digest in files.values())
-        and type(told["journal_head"]) is int
-        and isinstance(told["with_workspaces"], bool)
-    ):
-        raise TypeError
-    return backup
+    """The manifest's values. Raises ValueError for ones of another form."""
+    try:
+        found = msgspec.convert(told, _Sealed if sealed else _Unsealed)
+    except msgspec.ValidationError as error:
+        raise ValueError("no manifest") from error
+    if not found.made_at.isprintable():
+        raise ValueError("no time")
+    return Backup(**msgspec.structs.asdict(found))
 
 
 def _check(folder: Path, backup: Backup) -> None:

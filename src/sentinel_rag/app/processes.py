@@ -12,9 +12,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sentinel_rag.app.gateway_plan import ZonePlan
@@ -22,6 +23,7 @@ from sentinel_rag.app.places import logs_folder
 from sentinel_rag.app.plan import Ports, plan_zones
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.app.serving import startup_error, startup_notices
+from sentinel_rag.app.tls import connection_here
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.settings import Settings
 
@@ -135,8 +137,9 @@ def running_zones(
         )
         spare = frozenset(zone.name for zone in plan.zones if not zone.needed)
         zones = RunningZones(processes, logs, log_starts, state, spare)
+        log = "See its log in the logs folder that sentinel status names."
         for entry in state.zones:
-            _wait_until_healthy(entry, zones)
+            wait_until_healthy(entry, zones.check, next_step=log, has_ended=partial(zones.has_ended, entry.name))
         folder.write(state)
         yield zones
 
@@ -174,27 +177,42 @@ def start_zone(zone: ZonePlan, logs: Path | None, folder: Path) -> subprocess.Po
     return process
 
 
-def _wait_until_healthy(entry: ZoneEntry, zones: RunningZones) -> None:
-    host, port = entry.url.removeprefix("http://").split(":")
+def wait_until_healthy(
+    entry: ZoneEntry,
+    check: Callable[[], None],
+    *,
+    next_step: str,
+    certificate: str = "",
+    has_ended: Callable[[], bool] = lambda: False,
+) -> None:
+    """Wait for a zone that was started. `check` raises where it, or one beside it, has died; one that is not needed
+    `has_ended` and is not waited for. Raises UnavailableError, whose `next_step` says where the zone's log is."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
-        connection = http.client.HTTPConnection(host, int(port), timeout=START_TIMEOUT_S)
-        try:
-            connection.request("GET", "/healthz")
-            if connection.getresponse().status == 200:
-                return
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            connection.close()
+        if is_healthy(entry.url, certificate, timeout=START_TIMEOUT_S):
+            return
         time.sleep(0.05)  # a dying process closes its socket a moment before it can be waited for
-        zones.check()
-        if zones.has_ended(entry.name):
-            return  # one of those that are not needed: `notices` tells why
+        check()
+        if has_ended():
+            return
     raise UnavailableError(
-        f"The {entry.name} did not come up within {START_TIMEOUT_S:.0f} seconds.",
-        next_step="See its log in the logs folder that sentinel status names.",
+        f"The {entry.name} did not come up within {START_TIMEOUT_S:.0f} seconds.", next_step=next_step
     )
+
+
+def is_healthy(url: str, certificate: str, *, timeout: float) -> bool:
+    """Whether a zone of this machine serves at `url`; with https it proves itself by the file `certificate`."""
+    try:
+        connection = connection_here(url, certificate, timeout=timeout)
+    except OSError:  # the certificate is not there, or none
+        return False
+    try:
+        connection.request("GET", "/healthz", headers={"Host": "localhost"})
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def stop_zones(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:

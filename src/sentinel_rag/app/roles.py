@@ -16,22 +16,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
 from sentinel_rag.app.gateway_plan import RUN_KEYS, ListeningSocket, approvals_page
 from sentinel_rag.app.model_access import needs_identity
 from sentinel_rag.app.plan import Ports, RunPlan, plan_zones
-from sentinel_rag.app.processes import START_TIMEOUT_S, start_zone, stop_zones
+from sentinel_rag.app.processes import is_healthy, start_zone, stop_zones, wait_until_healthy
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
-from sentinel_rag.app.tls import connection_here
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.servers import OWN_SERVERS
 from sentinel_rag.settings import DeploymentSettings, Settings
 
 FIRST_PORTS: Mapping[str, int] = {"web": 8440, "agent": 8441, "interceptor": 8442, "tools": 8451}
 """Where each role listens; the tool zones on ports one after the other, in the order of `OWN_SERVERS`."""
+
+_OWN_LINES = "Its own last lines above say why."
 
 WITH_WORKSPACES = frozenset({"sentinel", "knowledge"})
 """The tool zones that ask a workspace; an embedded one runs beside them, on loopback."""
@@ -213,7 +213,7 @@ class ServedRole:
             if process.poll() is not None:
                 raise UnavailableError(
                     f"The {name} process ended (exit code {process.returncode}).",
-                    next_step="Its own last lines above say why.",
+                    next_step=_OWN_LINES,
                 )
 
     def wait(self) -> None:
@@ -243,7 +243,7 @@ def served_role(
         running = ServedRole({zone.name: zone.listener.url for zone in plan.zones}, processes)
         state = _state(settings, plan, workspace, processes)
         for entry in state.zones:
-            _wait_until_healthy(entry, state.certificate, running)
+            wait_until_healthy(entry, running.check, next_step=_OWN_LINES, certificate=state.certificate)
         if role == "tools":
             folder.write(state)
         yield running
@@ -276,31 +276,4 @@ def is_served(settings: Settings, address: str, port: int) -> bool:
     """Whether a healthy zone of these settings answers on `port` of this machine."""
     tls = settings.deployment.tls
     url = url_here("http" if tls is None else "https", address, port)
-    return _is_healthy(url, "" if tls is None else str(tls.certificate), timeout=5)
-
-
-def _wait_until_healthy(entry: ZoneEntry, certificate: str, running: ServedRole) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        running.check()
-        if _is_healthy(entry.url, certificate, timeout=START_TIMEOUT_S):
-            return
-        time.sleep(0.05)
-    raise UnavailableError(
-        f"The {entry.name} did not come up within {START_TIMEOUT_S:.0f} seconds.",
-        next_step="Its own last lines above say what it waited for.",
-    )
-
-
-def _is_healthy(url: str, certificate: str, *, timeout: float) -> bool:
-    try:
-        connection = connection_here(url, certificate, timeout=timeout)
-    except OSError:  # the certificate is not there, or none
-        return False
-    try:
-        connection.request("GET", "/healthz", headers={"Host": "localhost"})
-        return connection.getresponse().status == 200
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()
+    return is_healthy(url, "" if tls is None else str(tls.certificate), timeout=5)

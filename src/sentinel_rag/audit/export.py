@@ -69,20 +69,9 @@ def verify_export(lines: Iterable[bytes], key: PublicKey) -> Verification:
         _follow(iter(lines), check)
         if check.records and check.sealed is None:
             raise Broken(check.head.seq, "no checkpoint is in the file, so nothing proves its records")
-        broken = None
-    except Broken as found:
-        broken = found
-    return Verification(
-        intact=broken is None,
-        records=check.records,
-        head=check.head,
-        broken_at=None if broken is None else broken.at,
-        problem="" if broken is None else str(broken),
-        first=1 if check.first is None else check.first,
-        sealed=check.sealed,
-        checkpoints=check.checkpoints,
-        key=key.fingerprint,
-    )
+    except Broken as broken:
+        return check.result(broken)
+    return check.result(None)
 
 
 def _follow(lines: Iterable[bytes], check: ChainCheck) -> None:

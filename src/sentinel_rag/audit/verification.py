@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sentinel_rag.audit.chain import GENESIS, PUBLIC_FILE, ChainHead, Checkpoint, CheckpointFile, PublicKey, digest
@@ -87,6 +87,21 @@ class ChainCheck:
         self.checkpoints += 1
         self.sealed = max(self.sealed or 0, found.head.seq)
         return found
+
+    def result(self, broken: Broken | None, anchored: int | None = None) -> Verification:
+        """What was found up to here."""
+        return Verification(
+            intact=broken is None,
+            records=self.records,
+            head=self.head,
+            broken_at=None if broken is None else broken.at,
+            problem="" if broken is None else str(broken),
+            first=1 if self.first is None else self.first,
+            sealed=self.sealed,
+            checkpoints=self.checkpoints,
+            anchored=anchored,
+            key=None if self.key is None else self.key.fingerprint,
+        )
 
 
 def parse_signed(line: bytes, where: str, key: PublicKey | None, near: int) -> Checkpoint:
@@ -209,28 +224,12 @@ def _verify_once(
             raise Broken(1, "no checkpoint is left, though the journal has a key")
         _check_beginning(check, boundary_signed)
     except Broken as broken:
-        return _result(check, anchored, broken)
+        return check.result(broken, anchored)
     except DamagedJournal as damaged:
         problem = str(damaged).rstrip(".")
-        return _result(check, anchored, Broken(check.head.seq + 1, problem[:1].lower() + problem[1:]))
-    return _result(check, anchored, None)
-
-
-def _result(check: ChainCheck, anchored: int | None, broken: Broken | None) -> Verification:
-    first = 1 if check.first is None else check.first
-    return Verification(
-        intact=broken is None,
-        records=check.records,
-        head=check.head,
-        broken_at=None if broken is None else broken.at,
-        problem="" if broken is None else str(broken),
-        first=first,
-        sealed=check.sealed,
-        checkpoints=check.checkpoints,
-        pruned_through=first - 1 if broken is None else 0,
-        anchored=anchored,
-        key=None if check.key is None else check.key.fingerprint,
-    )
+        return check.result(Broken(check.head.seq + 1, problem[:1].lower() + problem[1:]), anchored)
+    whole = check.result(None, anchored)
+    return replace(whole, pruned_through=whole.first - 1)
 
 
 def _begins(path: JournalPlace) -> int | None:
