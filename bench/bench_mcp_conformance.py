@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bench.harness import write
 from bench.npm_tools import FOLDER, HOW_TO_INSTALL, is_installed, node, script, versions
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.gateway import create_app
+from sentinel_rag.gateway.app import create_app
 from sentinel_rag.gateway.policy import FixedPolicy, parse_policy
 from sentinel_rag.gateway.store import Scope as KeyScope
 from sentinel_rag.gateway.store import open_state

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from whole_gateway import WEBHOOK, book_of, whole_gateway
 
 from sentinel_rag.audit import JournalReader
-from sentinel_rag.gateway import create_app
+from sentinel_rag.gateway.app import create_app
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway

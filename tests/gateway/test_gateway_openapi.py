@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from sentinel_rag.gateway import create_app
+from sentinel_rag.gateway.app import create_app
 from sentinel_rag.gateway.openapi import OPERATIONS, PATH, document_of
 from sentinel_rag.gateway.outcomes import HTTP_STATUS
 from sentinel_rag.gateway.policy import FixedPolicy, Policy

@@ -23,7 +23,7 @@ from tests.support.crash_load import POLICY, Keys
 from sentinel_rag.audit import JournalPlace, PostgresPlace
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.gateway import create_app
+from sentinel_rag.gateway.app import create_app
 from sentinel_rag.gateway.policy import FixedPolicy, load_policy, parse_policy
 from sentinel_rag.gateway.store import Scope, State, open_state
 from sentinel_rag.gateway.store.state import JOURNAL_FILE

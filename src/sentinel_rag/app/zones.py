@@ -102,7 +102,7 @@ def build_gateway(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.app.tls import trusting
     from sentinel_rag.app.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
-    from sentinel_rag.gateway import create_app
+    from sentinel_rag.gateway.app import create_app
     from sentinel_rag.gateway.approval_webhook import Webhook
     from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook, changed_servers
     from sentinel_rag.gateway.store import RunKeys, new_audit_id, open_state, run_principal

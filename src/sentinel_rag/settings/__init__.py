@@ -4,41 +4,20 @@
 process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
 """
 
-from sentinel_rag.settings.deployment import DeploymentSettings, TelemetrySettings
-from sentinel_rag.settings.loading import (
-    VARIABLES,
-    Settings,
-    installed_policy_file,
-    load_settings,
-    misspelt_settings,
-)
-from sentinel_rag.settings.models import EmbeddingSettings, KnowledgeSettings, ModelSettings
-from sentinel_rag.settings.tools import newest_credential
-from sentinel_rag.settings.values import Secret
-from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
-
-__all__ = [
-    "VARIABLES",
-    "DeploymentSettings",
-    "EmbeddingSettings",
-    "KnowledgeSettings",
-    "ModelSettings",
-    "NamedWorkspace",
-    "Secret",
-    "Settings",
-    "TelemetrySettings",
-    "agent_gateway",
-    "azure_environment",
-    "bare_environment",
-    "installed_policy_file",
-    "load_settings",
-    "misspelt_settings",
-    "model_environment",
-    "newest_credential",
-    "tool_server_environment",
-    "workspace_name",
-]
-
+from sentinel_rag.settings.deployment import DeploymentSettings as DeploymentSettings
+from sentinel_rag.settings.deployment import TelemetrySettings as TelemetrySettings
+from sentinel_rag.settings.loading import VARIABLES as VARIABLES
+from sentinel_rag.settings.loading import Settings as Settings
+from sentinel_rag.settings.loading import installed_policy_file as installed_policy_file
+from sentinel_rag.settings.loading import load_settings as load_settings
+from sentinel_rag.settings.loading import misspelt_settings as misspelt_settings
+from sentinel_rag.settings.models import EmbeddingSettings as EmbeddingSettings
+from sentinel_rag.settings.models import KnowledgeSettings as KnowledgeSettings
+from sentinel_rag.settings.models import ModelSettings as ModelSettings
+from sentinel_rag.settings.tools import newest_credential as newest_credential
+from sentinel_rag.settings.values import Secret as Secret
+from sentinel_rag.settings.workspace_file import NamedWorkspace as NamedWorkspace
+from sentinel_rag.settings.workspace_file import workspace_name as workspace_name
 
 PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "SYSTEMROOT", "TZDIR")
 AZURE_SIGN_IN = ("AZURE_", "IDENTITY_", "MSI_", "IMDS_", "HOME", "USERPROFILE", "PATH", "APPDATA", "LOCALAPPDATA")

@@ -5,7 +5,9 @@ it knows of the place. `RecordFile` is the place on one machine, a SQLite file; 
 that several machines share. Nothing here knows what is kept.
 """
 
-from sentinel_rag.storage.port import Cursor, Migration, RecordConnection, Records
-from sentinel_rag.storage.sqlite import RecordFile, begin_write_ahead
-
-__all__ = ["Cursor", "Migration", "RecordConnection", "RecordFile", "Records", "begin_write_ahead"]
+from sentinel_rag.storage.port import Cursor as Cursor
+from sentinel_rag.storage.port import Migration as Migration
+from sentinel_rag.storage.port import RecordConnection as RecordConnection
+from sentinel_rag.storage.port import Records as Records
+from sentinel_rag.storage.sqlite import RecordFile as RecordFile
+from sentinel_rag.storage.sqlite import begin_write_ahead as begin_write_ahead

@@ -3,27 +3,13 @@
 Everything but the logs is off until a zone's configuration turns it on, and costs nothing until then.
 """
 
-from sentinel_rag.telemetry.logs import configure_logging, scrub
-from sentinel_rag.telemetry.spans import (
-    NO_SPAN,
-    Span,
-    SpanKind,
-    continuing,
-    current_span,
-    start_span,
-    traceparent,
-    tracing,
-)
-
-__all__ = [
-    "NO_SPAN",
-    "Span",
-    "SpanKind",
-    "configure_logging",
-    "continuing",
-    "current_span",
-    "scrub",
-    "start_span",
-    "traceparent",
-    "tracing",
-]
+from sentinel_rag.telemetry.logs import configure_logging as configure_logging
+from sentinel_rag.telemetry.logs import scrub as scrub
+from sentinel_rag.telemetry.spans import NO_SPAN as NO_SPAN
+from sentinel_rag.telemetry.spans import Span as Span
+from sentinel_rag.telemetry.spans import SpanKind as SpanKind
+from sentinel_rag.telemetry.spans import continuing as continuing
+from sentinel_rag.telemetry.spans import current_span as current_span
+from sentinel_rag.telemetry.spans import start_span as start_span
+from sentinel_rag.telemetry.spans import traceparent as traceparent
+from sentinel_rag.telemetry.spans import tracing as tracing

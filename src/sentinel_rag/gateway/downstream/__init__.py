@@ -4,8 +4,7 @@
 gate that `POST /v1/proxy-execute` goes through, and what comes back is told in MCP's words.
 """
 
-from sentinel_rag.gateway.downstream.client_sessions import ClientSessions, SessionChecks
-from sentinel_rag.gateway.downstream.endpoint import McpEndpoint
-from sentinel_rag.gateway.downstream.tool_calls import ToolCalls
-
-__all__ = ["ClientSessions", "McpEndpoint", "SessionChecks", "ToolCalls"]
+from sentinel_rag.gateway.downstream.client_sessions import ClientSessions as ClientSessions
+from sentinel_rag.gateway.downstream.client_sessions import SessionChecks as SessionChecks
+from sentinel_rag.gateway.downstream.endpoint import McpEndpoint as McpEndpoint
+from sentinel_rag.gateway.downstream.tool_calls import ToolCalls as ToolCalls

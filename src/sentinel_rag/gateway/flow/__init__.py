@@ -5,29 +5,16 @@ Everything here is a pure function of values that the gate hands in; nothing is 
 `contracts.labels`; the rules come from `gateway.policy`.
 """
 
-from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, LabelledArgument, LabelSource, Violation, judge
-from sentinel_rag.gateway.flow.view import (
-    HandleReference,
-    Hidden,
-    NoSuchHandle,
-    ResultView,
-    find_references,
-    put_values,
-    view_of,
-)
-
-__all__ = [
-    "CallFacts",
-    "HandleReference",
-    "Hidden",
-    "Judgement",
-    "LabelSource",
-    "LabelledArgument",
-    "NoSuchHandle",
-    "ResultView",
-    "Violation",
-    "find_references",
-    "judge",
-    "put_values",
-    "view_of",
-]
+from sentinel_rag.gateway.flow.judging import CallFacts as CallFacts
+from sentinel_rag.gateway.flow.judging import Judgement as Judgement
+from sentinel_rag.gateway.flow.judging import LabelledArgument as LabelledArgument
+from sentinel_rag.gateway.flow.judging import LabelSource as LabelSource
+from sentinel_rag.gateway.flow.judging import Violation as Violation
+from sentinel_rag.gateway.flow.judging import judge as judge
+from sentinel_rag.gateway.flow.view import HandleReference as HandleReference
+from sentinel_rag.gateway.flow.view import Hidden as Hidden
+from sentinel_rag.gateway.flow.view import NoSuchHandle as NoSuchHandle
+from sentinel_rag.gateway.flow.view import ResultView as ResultView
+from sentinel_rag.gateway.flow.view import find_references as find_references
+from sentinel_rag.gateway.flow.view import put_values as put_values
+from sentinel_rag.gateway.flow.view import view_of as view_of

@@ -6,7 +6,6 @@ canonicalise → label → decide → record → dispatch → label → record. 
 a tool stands in `call` too.
 """
 
-from sentinel_rag.gateway.gate.call import Stores
-from sentinel_rag.gateway.gate.gate import AtYes, Gate
-
-__all__ = ["AtYes", "Gate", "Stores"]
+from sentinel_rag.gateway.gate.call import Stores as Stores
+from sentinel_rag.gateway.gate.gate import AtYes as AtYes
+from sentinel_rag.gateway.gate.gate import Gate as Gate

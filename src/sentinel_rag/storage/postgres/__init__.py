@@ -6,8 +6,7 @@ what every one before it has written, and all that holds with the one writer of 
 and the commands import this package: its library comes with the extra `postgres`.
 """
 
-from sentinel_rag.storage.postgres.database import PostgresDatabase, one_moment
-from sentinel_rag.storage.postgres.members import PostgresInstance
-from sentinel_rag.storage.postgres.record_schema import RecordSchema
-
-__all__ = ["PostgresDatabase", "PostgresInstance", "RecordSchema", "one_moment"]
+from sentinel_rag.storage.postgres.database import PostgresDatabase as PostgresDatabase
+from sentinel_rag.storage.postgres.database import one_moment as one_moment
+from sentinel_rag.storage.postgres.members import PostgresInstance as PostgresInstance
+from sentinel_rag.storage.postgres.record_schema import RecordSchema as RecordSchema

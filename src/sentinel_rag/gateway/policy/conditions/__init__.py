@@ -14,26 +14,19 @@ never unknown. `has(x)`, `x == null` and `x is None` ask whether it is there and
 never unknown. A rule whose condition is unknown denies the call on the spot; it is not skipped.
 """
 
-from sentinel_rag.gateway.policy.conditions.checking import RESERVED, ConditionError, check, closest, named_argument
-from sentinel_rag.gateway.policy.conditions.evaluation import compile_rules, evaluate
-from sentinel_rag.gateway.policy.conditions.reachability import Reachability, Shadowed, Unsatisfiable
-from sentinel_rag.gateway.policy.conditions.tree import Expression, TypeName, ValueType, children, reads, text_of
-
-__all__ = [
-    "RESERVED",
-    "ConditionError",
-    "Expression",
-    "Reachability",
-    "Shadowed",
-    "TypeName",
-    "Unsatisfiable",
-    "ValueType",
-    "check",
-    "children",
-    "closest",
-    "compile_rules",
-    "evaluate",
-    "named_argument",
-    "reads",
-    "text_of",
-]
+from sentinel_rag.gateway.policy.conditions.checking import RESERVED as RESERVED
+from sentinel_rag.gateway.policy.conditions.checking import ConditionError as ConditionError
+from sentinel_rag.gateway.policy.conditions.checking import check as check
+from sentinel_rag.gateway.policy.conditions.checking import closest as closest
+from sentinel_rag.gateway.policy.conditions.checking import named_argument as named_argument
+from sentinel_rag.gateway.policy.conditions.evaluation import compile_rules as compile_rules
+from sentinel_rag.gateway.policy.conditions.evaluation import evaluate as evaluate
+from sentinel_rag.gateway.policy.conditions.reachability import Reachability as Reachability
+from sentinel_rag.gateway.policy.conditions.reachability import Shadowed as Shadowed
+from sentinel_rag.gateway.policy.conditions.reachability import Unsatisfiable as Unsatisfiable
+from sentinel_rag.gateway.policy.conditions.tree import Expression as Expression
+from sentinel_rag.gateway.policy.conditions.tree import TypeName as TypeName
+from sentinel_rag.gateway.policy.conditions.tree import ValueType as ValueType
+from sentinel_rag.gateway.policy.conditions.tree import children as children
+from sentinel_rag.gateway.policy.conditions.tree import reads as reads
+from sentinel_rag.gateway.policy.conditions.tree import text_of as text_of
