@@ -68,13 +68,13 @@ def test_a_report_hides_what_the_policy_hides_until_its_person_asks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     hidden = secret(labelled, session)
-    export.run(None, export.ExportOptions(form, "-"))
+    export.run(None, form=form, output="-")
     told = capsys.readouterr().out
     assert hidden not in told
     assert "⟦" in told
     before = len(labelled.records())
     monkeypatch.setenv("SENTINEL_USER_KEY", labelled.user)
-    export.run(None, export.ExportOptions(form, "-", reveal=True))
+    export.run(None, form=form, output="-", reveal=True)
     shown = capsys.readouterr().out
     assert hidden in shown
     assert form == "csv" or "REVEALED" in shown
@@ -85,9 +85,9 @@ def test_a_report_reveals_nothing_without_a_key_of_the_person(
     labelled: RunningGateway, session: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UnavailableError, match="none runs that knows you"):
-        export.run(session[:12], export.ExportOptions("md", "-", reveal=True))
+        export.run(session[:12], form="md", output="-", reveal=True)
     for key in (labelled.key, labelled.auditor):  # the agent's, and one that reads records alone
         monkeypatch.setenv("SENTINEL_USER_KEY", key)
         with pytest.raises(UnavailableError, match="did not take"):
-            export.run(session[:12], export.ExportOptions("md", "-", reveal=True))
+            export.run(session[:12], form="md", output="-", reveal=True)
     assert capsys.readouterr().out == ""

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.surfaces.cli._options import EXAMPLES
+from sentinel_rag.surfaces.cli._commands import EXAMPLES
 
 SERVES = "sentinel up --web 8443"
 """Run as `up --web`, on a free port, for as long as the others are tried."""
@@ -47,6 +47,7 @@ ELSEWHERE = {
 }
 """Run by other tests, because they are slow, need a network or do not end."""
 
+FIRST = ("watchlist put",)
 LAST = ("keys list", "keys revoke", "users list", "users disable", "audit rotate", "audit prune")
 """What shows, ends or moves something comes after what makes it."""
 
@@ -78,8 +79,9 @@ def serving(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield product, folder
 
 
-def order(line: str) -> tuple[bool, int]:
-    return (line.startswith(tuple(f"sentinel {each}" for each in LAST)), list(EXAMPLES.values()).index(line))
+def order(line: str) -> tuple[int, int]:
+    last, first = (line.startswith(tuple(f"sentinel {each}" for each in some)) for some in (LAST, FIRST))
+    return (last - first, list(EXAMPLES.values()).index(line))
 
 
 @pytest.mark.requirement("SURF-1")

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from sentinel_rag.surfaces.cli._data_commands import FAULT_KINDS
+from sentinel_rag.surfaces.cli._commands import FAULT_KINDS
 from sentinel_rag.workspace.serving.faults import FaultKind
 
 pytestmark = pytest.mark.requirement("DATA-6")

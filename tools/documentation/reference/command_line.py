@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from sentinel_rag.surfaces.cli._options import EXAMPLES
+from sentinel_rag.surfaces.cli._commands import EXAMPLES
 from sentinel_rag.surfaces.cli._parser import build_parser
 from tools.documentation.reference import markdown
 

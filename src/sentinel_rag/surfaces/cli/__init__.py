@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
+from argparse import ArgumentError
 from collections.abc import Sequence
 
 
@@ -30,8 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from sentinel_rag.surfaces.cli._errors import report
 
         command = getattr(options, "parser", parser).prog
-        report(error, as_json=getattr(options, "json", False), command=command)
+        report(error, as_json=getattr(options, "as_json", False), command=command)
         code = 2 if isinstance(error, UsageError | ConfigurationError) else 1
+    except ArgumentError as error:  # options that do not go together
+        getattr(options, "parser", parser).error(str(error))
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         code = 130

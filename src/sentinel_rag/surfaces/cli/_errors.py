@@ -10,7 +10,7 @@ import tempfile
 import traceback
 
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError, UsageError
-from sentinel_rag.surfaces.cli._options import EXAMPLES
+from sentinel_rag.surfaces.cli._commands import EXAMPLES
 from sentinel_rag.surfaces.rendering.visible import safe
 
 _RIGHTS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}

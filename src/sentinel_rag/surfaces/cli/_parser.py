@@ -1,18 +1,15 @@
-"""The command line: every command with its options and help text; groups of actions stand in modules of their own.
-
-Commands are imported when they run, not here.
-"""
+"""argparse's parsers of the commands: their help, what is said of a wrong use, and the call of what carries one out."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+import re
+import sys
+from functools import partial
+from importlib import import_module  # noqa: TID251  # no command waits for the imports of another
+from typing import NoReturn
 
-from sentinel_rag.surfaces.cli._options import Formatter, Parser, command, days, group, port, workspace_option
-
-FILES = {"EXPORT", "FILE", "FOLDER", "PATH", "cases", "file", "folder", "new", "old", "path", "paths"}
-"""What the command line calls a place on disk, as placeholder of an option or as name of a word."""
-
+from sentinel_rag.surfaces.cli._commands import COMMANDS, EXAMPLES, Command, Either
 
 EPILOG = """\
 new here: sentinel demo, then sentinel without anything, which tells what to type next.
@@ -25,9 +22,7 @@ exit codes:
 
 settings come from the environment and .env; sentinel doctor checks them.
 """
-DATA = ("workspace", "watchlist", "kql", "knowledge", "answer")
-"""Groups of actions whose parsers stand in `_data_commands`; those of the others stand in `_gateway_commands`."""
-ONLY_FOUND = "hide sentences whose values were not found in what they cite, and say how many"
+FIRST_STEPS = Command("", "status.show_first_steps", "", "")
 
 
 def build_parser(only: str | None = None) -> argparse.ArgumentParser:
@@ -42,166 +37,48 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         formatter_class=Formatter,
     )
     parser.add_argument("--version", action=_Version)
-    parser.set_defaults(run=_first_steps)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-
-    demo = command(
-        commands,
-        "demo",
-        "a sample estate in five minutes: who needs you, the story, a hijacked agent that gets nowhere, one change",
-        _demo,
-    )
-    demo.add_argument("--all", action="store_true", help="print all at once; on a terminal Enter goes on otherwise")
-    demo.add_argument("--json", action="store_true", help="print what happened as JSON")
-
-    ask = command(commands, "ask", "ask one question and print the answer", _ask)
-    ask.add_argument("question", nargs="*", help="the question; read from standard input when left out")
-    ask.add_argument("--json", action="store_true", help="print answer, tools, coverage and evidence as JSON")
-    details_help = "the details too: ids, addresses of portals, hashes, sources, calls and audit ids"
-    ask.add_argument("--details", action="store_true", help=details_help)
-    ask.add_argument(
-        "--evidence", action="store_true", help="the details, with the call, row and field behind each fact"
-    )
-    ask.add_argument("--only-found", action="store_true", help=ONLY_FOUND)
-    ask.add_argument("--plan", action="store_true", help="print how it is read without a model, and run nothing")
-    ask.add_argument("--session", default=None, metavar="ID", help="go on with the conversation of an earlier answer")
-    workspace_option(ask)
-
-    plan = command(
-        commands, "plan", "how questions are read without a model, and the calls they become; runs nothing", _plan
-    )
-    plan.add_argument("file", help='JSON lines, each {"q": "...", "after": ["..."]} or a string; - for standard input')
-    plan.add_argument("--json", action="store_true", help="print one line of JSON a question")
-
-    chat = command(commands, "chat", "hold a conversation (/help lists its commands)", _chat)
-    kept = chat.add_mutually_exclusive_group()
-    resume_help = "go on with a kept conversation (without an ID: the last one)"
-    kept.add_argument("--resume", nargs="?", const="", default=None, metavar="ID", help=resume_help)
-    kept.add_argument("--list", action="store_true", help="list the kept conversations")
-    kept.add_argument("--rename", nargs=2, default=None, metavar=("ID", "TITLE"), help="give one another title")
-    kept.add_argument("--delete", default=None, metavar="ID", help="delete a kept conversation")
-    chat.add_argument("--only-found", action="store_true", help=ONLY_FOUND)
-    chat.add_argument("--json", action="store_true", help="with --list: print as JSON")
-    workspace_option(chat)
-
-    usage = command(commands, "usage", "what questions took: tokens, and money where a model has a price", _usage)
-    usage.add_argument("--days", type=days, default=7, help="of how many days (default: 7)")
-    by_help = "a line for each (default: day)"
-    usage.add_argument("--by", choices=("day", "person", "question"), default="day", help=by_help)
-    usage.add_argument("--json", action="store_true", help="print as JSON")
-
-    texts = command(commands, "texts", "texts in alerts that attackers may have left to be obeyed", _texts)
-    texts.add_argument("--days", type=days, default=14, help="of how many days (default: 14)")
-    texts.add_argument("--json", action="store_true", help="print as JSON")
-    workspace_option(texts)
-
-    export = command(
-        commands, "export", "write a conversation as a report: a page to read, its evidence behind it", _export
-    )
-    export.add_argument("conversation", nargs="?", help="beginning of its id (default: the last one)")
-    form_help = "md (default), html, pdf, docx, csv (the rows of evidence), or results (the calls with "
-    form_help += "their results as JSON, for sentinel answer check); or by the name of the file"
-    export.add_argument(
-        "--format", choices=("md", "html", "pdf", "docx", "csv", "results"), default=None, help=form_help
-    )
-    export.add_argument("--csv", action="store_const", const="csv", dest="format", help="the same as --format csv")
-    incident_help = "report of this incident alone (default: of all that was asked)"
-    export.add_argument("--incident", default="", metavar="NUMBER", help=incident_help)
-    export.add_argument("--output", default=None, metavar="PATH", help="the file to write; - for standard output")
-    export.add_argument("--force", action="store_true", help="write over a file that is there")
-    reveal_help = "show values that the policy hides from the agent, as far as you may see them; the report says so"
-    export.add_argument("--reveal", action="store_true", help=reveal_help)
-
-    up = command(commands, "up", "start the zones and keep them running until Ctrl-C", _up)
-    up.add_argument("--port", type=port, default=0, help="port of the gateway (default: a free one)")
-    up.add_argument("--agent-port", type=port, default=0, help="port of the agent's POST /chat (default: a free one)")
-    web_help = "serve the people's HTTP API too, on this port (default: a free one)"
-    up.add_argument("--web", type=port, nargs="?", const=0, default=None, metavar="PORT", help=web_help)
-    up.add_argument("--json", action="store_true", help="print the addresses as JSON once everything serves")
-    workspace_option(up)
-
-    mcp = command(commands, "mcp", "serve the tools to an MCP client on standard input and output", _mcp)
-    workspace_option(mcp)
-
-    serve = command(commands, "serve", "start the zones of one role alone, for containers and several machines", _serve)
-    serve.add_argument(
-        "role", nargs="?", choices=("web", "agent", "interceptor", "tools"), help="which part of a deployment this is"
-    )
-    serve.add_argument(
-        "--tools", default=None, metavar="NAMES", help="with tools: which (sentinel,knowledge,files,web)"
-    )
-    listen_help = "IP address, and port if not the role's own (default: 127.0.0.1)"
-    serve.add_argument("--listen", default="127.0.0.1", metavar="ADDRESS[:PORT]", help=listen_help)
-    serve.add_argument("--check", action="store_true", help="ask whether the role serves here (exit code 0), and end")
-    serve.add_argument("--json", action="store_true", help="print the addresses as JSON once everything serves")
-    workspace_option(serve)
-
-    status = command(commands, "status", "which parts run, where, and their state", _status)
-    shown = status.add_mutually_exclusive_group()
-    shown.add_argument("--json", action="store_true", help="print as JSON")
-    shown.add_argument("--url", action="store_true", help="print the address of the web page alone")
-
-    doctor = command(commands, "doctor", "check each dependency and name the command that mends it", _doctor)
-    doctor.add_argument("--json", action="store_true", help="print as JSON")
-    doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
-    doctor.add_argument("--model", action="store_true", help="send each configured model what a question sends")
-
-    backup = command(commands, "backup", "copy this home into a folder, while its zones run", _backup)
-    backup.add_argument("folder", help="a new folder, best on another disk; it will hold keys and accounts")
-    backup.add_argument("--workspaces", action="store_true", help="the embedded workspaces too; no zone may run then")
-    backup.add_argument("--json", action="store_true", help="print what was copied as JSON")
-
-    restore = command(commands, "restore", "put a backup in the place of this home, which is moved aside", _restore)
-    restore.add_argument("folder", help="a folder that sentinel backup made")
-    restore.add_argument("--seal", help="the seal that was printed when it was made, if you kept it elsewhere")
-    restore.add_argument("--check", action="store_true", help="only look whether it is as it was made")
-    restore.add_argument("--json", action="store_true", help="print what was done as JSON")
-
-    completion = command(commands, "completion", "print the script that lets your shell complete on Tab", _completion)
-    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
-
-    groups = {}
-    groups["workspace"] = group(commands, "workspace", "the embedded workspace: fill it, look at it, query it")
-    tools = command(commands, "tools", "the tools, their parameters and what the policy says of them", _tools)
-    tools.add_argument("name", nargs="?", help="one tool, with all its parameters; or pins, or accept TOOL")
-    tools.add_argument("tool", nargs="?", help="with accept: the tool whose changed definition is accepted")
-    tools.add_argument("--yes", action="store_true", help="with accept: do not ask")
-    tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
-    groups["watchlist"] = group(commands, "watchlist", "lists to compare rows with: list, show, put in, remove")
-    groups["kql"] = group(commands, "kql", "the named KQL templates: list them, run one, check your own")
-    groups["knowledge"] = group(
-        commands, "knowledge", "playbooks and past incidents: put them in, look them up (this is you)"
-    )
-    groups["policy"] = group(
-        commands, "policy", "the policy: check it, run its cases, explain calls, decide past ones again"
-    )
-    groups["answer"] = group(commands, "answer", "judge an answer of any model against the results that it cites")
-    groups["audit"] = group(commands, "audit", "the gateway's record of every call")
-    groups["database"] = group(
-        commands, "database", "the gateway's state in PostgreSQL: make its tables, move files into it"
-    )
-    groups["approvals"] = group(commands, "approvals", "calls that wait for a person: see and decide them")
-    groups["keys"] = group(commands, "keys", "the gateway's API keys, whether or not it runs")
-    groups["users"] = group(commands, "users", "the people who may sign in to the web surface, whether or not it runs")
-
-    actions: dict[str, Callable[[argparse.ArgumentParser], None]] = {}
-    if only is None or only in DATA:
-        from sentinel_rag.surfaces.cli._data_commands import DATA_ACTIONS
-
-        actions |= DATA_ACTIONS
-    if only is None or (only not in DATA and only in groups):
-        from sentinel_rag.surfaces.cli._gateway_commands import GATEWAY_ACTIONS
-
-        actions |= GATEWAY_ACTIONS
-    for name, add_actions in actions.items():
-        if only in (None, name):
-            add_actions(groups[name])
+    parser.set_defaults(run=partial(carry_out, FIRST_STEPS))
+    within = {"": parser.add_subparsers(title="commands", metavar="COMMAND")}
+    for each in COMMANDS:
+        group, _, name = each.path.rpartition(" ")
+        if group and only not in (None, group):
+            continue
+        made = within[group].add_parser(
+            name,
+            help=each.summary,
+            description=f"{each.summary[0].upper()}{each.summary[1:]}.",
+            formatter_class=Formatter,
+            epilog=f"example:\n  {each.example}",
+        )
+        if not each.run:
+            if only in (None, name):
+                within[name] = made.add_subparsers(title="actions", metavar="ACTION", required=True)
+            continue
+        for option in each.options:
+            if isinstance(option, Either):
+                exclusive = made.add_mutually_exclusive_group()
+                for one in option.options:
+                    exclusive.add_argument(one.name, **one.settings)
+            else:
+                made.add_argument(option.name, **option.settings)
+        made.set_defaults(run=partial(carry_out, each), parser=made)
     return parser
+
+
+def carry_out(command: Command, options: argparse.Namespace) -> int:
+    """Import what carries a command out, and call it with its options."""
+    module, _, function = command.run.partition(".")
+    found = import_module(f"{__package__}.{module}")
+    given = {name: value for name, value in vars(options).items() if name not in ("run", "parser")}
+    code: int = getattr(found, function)(**given, **command.fixed)
+    return code
 
 
 class _Version(argparse.Action):
     def __init__(self, option_strings: list[str], dest: str, **_: object) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="print the version")
+        super().__init__(
+            option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help="print the version"
+        )
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from sentinel_rag import __version__
@@ -210,170 +87,91 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _first_steps(_: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.status import show_first_steps
-
-    return show_first_steps()
-
-
-def _demo(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.demo import run
-
-    return run(as_json=options.json, whole=options.all)
-
-
-def _ask(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.ask import checked_question, read_text, run
-
-    if options.plan:
-        from sentinel_rag.surfaces.cli.plan import run_question
-
-        return run_question(checked_question(read_text(options.question, what="question")), as_json=options.json)
-    return run(
-        options.question,
-        workspace=options.workspace,
-        as_json=options.json,
-        details=options.details,
-        evidence=options.evidence,
-        only_found=options.only_found,
-        session_id=options.session,
-    )
+_WRONG_CHOICE = re.compile(r"argument (?:COMMAND|ACTION): invalid choice: (['\"])(.*?)\1 \(choose", re.DOTALL)
+_NO_NUMBER = re.compile(r"invalid (int|float) value: ('.*')", re.DOTALL)
+_KINDS = {"int": "whole number", "float": "number"}
+OTHER_WORDS = {
+    "help": "sentinel --help",
+    "version": "sentinel --version",
+    "start": "sentinel up",
+    "incidents": 'sentinel ask "which incidents are open?"',
+    "alerts": 'sentinel ask "which alerts came in the last 24 hours?"',
+    "init": "sentinel demo",
+    "web": "sentinel up --web",
+}
+"""What people type who know other programs."""
+_SAME_DEED = (
+    ("add", "create", "new", "make", "generate"),
+    ("list", "ls", "show", "status", "tables", "templates"),
+    ("revoke", "remove", "delete", "rm", "disable"),
+)
+"""Words for what is done to the things of a group, of which each group knows its own."""
+_UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
 
 
-def _plan(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.plan import run_file
+class Parser(argparse.ArgumentParser):
+    """argparse's own, whose errors end with what to type instead."""
 
-    return run_file(options.file, as_json=options.json)
+    def error(self, message: str) -> NoReturn:
+        from sentinel_rag.surfaces.rendering.visible import safe
 
+        self.print_usage(sys.stderr)
+        plain = _NO_NUMBER.sub(lambda found: f"{found[2]} is no {_KINDS[found[1]]}", message)
+        print(f"{self.prog}: error: {safe(plain)}", file=sys.stderr)
+        self.exit(2, f"  Next: {self._next_step(message)}\n")
 
-def _chat(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli import kept_conversations
+    def _next_step(self, message: str) -> str:
+        if found := _WRONG_CHOICE.match(message):
+            known = next((each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction)), {})
+            if meant := _meant(self.prog, found[2], list(known)):
+                return meant if meant.endswith("--help") else f"{meant} (or {self.prog} --help)"
+        if (found := _UNKNOWN.match(message)) and (near := self._option_like(found[1])):
+            return f"{near} instead of {found[1]} ({self.prog} --help tells the rest)"
+        example = EXAMPLES.get(self.prog)
+        return f"{self.prog} --help" if example is None else f"{example} ({self.prog} --help tells the rest)"
 
-    if options.json and not options.list:
-        options.parser.error("--json goes with --list")
-    if options.list:
-        return kept_conversations.show(as_json=options.json)
-    if options.rename is not None:
-        return kept_conversations.rename(*options.rename)
-    if options.delete is not None:
-        return kept_conversations.delete(options.delete)
-    from sentinel_rag.surfaces.cli.chat import run
+    def _option_like(self, typed: str) -> str:
+        import difflib
 
-    return run(workspace=options.workspace, resume=options.resume, only_found=options.only_found)
-
-
-def _usage(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.usage import run
-
-    return run(days=options.days, by=options.by, as_json=options.json)
-
-
-def _texts(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.texts import run
-
-    return run(workspace=options.workspace, days=options.days, as_json=options.json)
+        return next(iter(difflib.get_close_matches(typed, self._option_string_actions, n=1)), "")
 
 
-def _export(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.export import ExportOptions, run
+def _meant(prog: str, typed: str, known: list[str]) -> str:
+    """The command that was probably meant by a word that is none: one like it, an action of a group, or a question."""
+    import difflib
+    import shlex
 
-    return run(
-        options.conversation,
-        ExportOptions(options.format, options.output, options.force, options.reveal, options.incident.lstrip("#")),
-    )
+    from sentinel_rag.surfaces.rendering.visible import safe
 
-
-def _up(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.serve import up
-
-    return up(
-        workspace=options.workspace,
-        port=options.port,
-        agent_port=options.agent_port,
-        web_port=options.web,
-        as_json=options.json,
-    )
+    alike = {word for deed in _SAME_DEED if typed in deed for word in deed}
+    if own := [name for name in known if name in alike and prog != "sentinel"]:
+        return f"{prog} {own[0]}"
+    if prog == "sentinel" and typed in OTHER_WORDS:
+        return OTHER_WORDS[typed]
+    if prog == "sentinel" and (within := [name for name in EXAMPLES if name.endswith(f" {typed}")]):
+        return within[0]
+    if near := difflib.get_close_matches(typed.casefold(), known, n=1):
+        return f"{prog} {near[0]}"
+    return f"sentinel ask {shlex.quote(safe(typed))}" if " " in typed.strip() else ""
 
 
-def _mcp(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.mcp import run
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """argparse's own, told the width: finding it out would import shutil and its compressors for each command."""
 
-    return run(workspace=options.workspace)
+    def __init__(self, prog: str, indent_increment: int = 2, max_help_position: int = 24) -> None:
+        super().__init__(prog, indent_increment, max_help_position, _columns() - 2)
 
-
-def _serve(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.serve import RoleOptions, check, serve
-
-    wish = RoleOptions(options.role, options.tools, options.listen, options.workspace)
-    return check(wish) if options.check else serve(wish, as_json=options.json)
-
-
-def _status(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.status import page_address, run
-
-    return page_address() if options.url else run(as_json=options.json)
+    def add_argument(self, action: argparse.Action) -> None:
+        """Names of commands stand one step further in than argparse reckons when it places their help."""
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += self._indent_increment
 
 
-def _doctor(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.doctor import run
-
-    return run(as_json=options.json, azure=options.azure, model=options.model)
-
-
-def _backup(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.backup import backup
-
-    return backup(options.folder, workspaces=options.workspaces, as_json=options.json)
-
-
-def _restore(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.backup import restore
-
-    return restore(options.folder, seal=options.seal, check=options.check, as_json=options.json)
-
-
-def _completion(options: argparse.Namespace) -> int:
-    return _print_completion(options.shell, build_parser())
-
-
-def _print_completion(shell: str, parser: argparse.ArgumentParser) -> int:
-    """Print the script for `shell`. Raises UnavailableError if the library that writes it is missing."""
-    from sentinel_rag.contracts.errors import UnavailableError
+def _columns() -> int:
+    import os
 
     try:
-        import shtab
-    except ModuleNotFoundError:
-        raise UnavailableError(
-            "The package shtab, which writes the script, is not installed.", next_step="Run: pip install shtab"
-        ) from None
-    for action in _all_actions(parser):
-        name = action.metavar if action.option_strings else action.metavar or action.dest
-        if name in FILES:
-            setattr(action, "complete", shtab.FILE)  # noqa: B010  # shtab looks for it on argparse's own objects
-    print(shtab.complete(parser, shell), end="")
-    return 0
-
-
-def _all_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for child in action.choices.values():
-                yield from _all_actions(child)
-        else:
-            yield action
-
-
-def _tools(options: argparse.Namespace) -> int:
-    if options.name in ("pins", "accept"):
-        from sentinel_rag.surfaces.cli import tool_pins
-
-        if options.name == "accept":
-            return tool_pins.accept(options.tool, yes=options.yes, as_json=options.json)
-        return tool_pins.show(as_json=options.json)
-    from sentinel_rag.contracts.errors import UsageError
-    from sentinel_rag.surfaces.cli.tools import run
-
-    if options.tool is not None:
-        raise UsageError("One tool at a time.", next_step=f"Run: sentinel tools {options.name}")
-
-    return run(options.name, as_json=options.json)
+        return max(60, os.get_terminal_size(1).columns)
+    except OSError:
+        return 100

@@ -22,13 +22,13 @@ EXIT_NOT_FOUND = 3
 EXIT_CONTRADICTED = 5
 
 
-def check(results_file: str, answer_file: str, *, as_json: bool) -> int:
+def check(*, results: str, answer: str, as_json: bool) -> int:
     """Judge an answer; 3 if values of a sentence were not found, 5 if one is contradicted. Raises UsageError."""
     try:
-        told = read_results(json.loads(_read(results_file)))
+        told = read_results(json.loads(_read(results)))
     except json.JSONDecodeError as error:
-        raise UsageError(f"{results_file} is no JSON: {error}.", next_step="Write it with sentinel export.") from None
-    checked = check_answer(_read(answer_file), ReadResults(told.results, zone=told.zone, said=told.said))
+        raise UsageError(f"{results} is no JSON: {error}.", next_step="Write it with sentinel export.") from None
+    checked = check_answer(_read(answer), ReadResults(told.results, zone=told.zone, said=told.said))
     if as_json:
         print(json.dumps(_as_json(checked), ensure_ascii=False, indent=2))
     else:

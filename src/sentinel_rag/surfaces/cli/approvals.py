@@ -52,7 +52,7 @@ def show(approval_id: str | None, *, last: bool, as_json: bool) -> int:
     return 0
 
 
-def decide(approval_id: str | None, verb: str, *, last: bool, comment: str, as_json: bool) -> int:
+def decide(approval_id: str | None, verb: str, *, last: bool = False, comment: str, as_json: bool) -> int:
     """Approve, deny or lift; `verb` says which. What is decided is told with its arguments."""
     if len(comment) > MAX_COMMENT:
         raise UsageError(

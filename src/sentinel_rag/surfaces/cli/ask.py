@@ -32,23 +32,28 @@ EXIT_CODES = {
 
 
 def run(
-    words: list[str],
+    question: list[str],
     *,
     workspace: str | None,
     as_json: bool,
     details: bool,
     evidence: bool,
     only_found: bool,
-    session_id: str | None,
+    plan: bool,
+    session: str | None,
 ) -> int:
     """Ask and print. The exit code says how the question ended (EXIT_CODES)."""
+    if plan:
+        from sentinel_rag.surfaces.cli.plan import run_question
+
+        return run_question(checked_question(read_text(question, what="question")), as_json=as_json)
     if only_found and as_json:
         raise UsageError(
             "--only-found is for people: --json tells the state of each sentence.", next_step="Leave one of them out."
         )
-    if session_id is not None and not SESSION_ID.fullmatch(session_id):
-        raise UsageError(f"{session_id!r} is no session.", next_step="ask --json prints the session_id of an answer.")
-    question = checked_question(read_text(words, what="question"))
+    if session is not None and not SESSION_ID.fullmatch(session):
+        raise UsageError(f"{session!r} is no session.", next_step="ask --json prints the session_id of an answer.")
+    asked = checked_question(read_text(question, what="question"))
     settings = load_settings()
     with ExitStack() as stack:
         with keeping_text(quiet=as_json or only_found) as keep, ExitStack() as drawn:
@@ -66,9 +71,9 @@ def run(
             if running is None or running.private:
                 progress(Progress("Starting..."))
             state, _ = stack.enter_context(attached_zones(settings, workspace))
-            client = AgentClient(state, user_session(state, settings), session_id)
+            client = AgentClient(state, user_session(state, settings), session)
             client.workspace = workspace
-            answer = client.ask(question, keep(progress))
+            answer = client.ask(asked, keep(progress))
         shown, hidden = found_alone(answer) if only_found else (answer, 0)
         print_result(shown, as_json=as_json, details=details, evidence=evidence, hidden=hidden)
         hint_at_empty_workspace(answer, settings)

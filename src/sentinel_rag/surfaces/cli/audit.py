@@ -81,13 +81,13 @@ def _keys_of(person: str, settings: Settings) -> frozenset[str]:
         return frozenset({person, *(each.key_id for each in keys.list() if each.name == person)})
 
 
-def verify(*, public_key: str | None, export: str | None, anchor: str | None, as_json: bool) -> int:
+def verify(*, public_key: str | None, file: str | None, anchor: str | None, as_json: bool) -> int:
     """Check the journal, or an exported file; 1 if something does not hold."""
     settings = load_settings()
     reader = journal_reader(settings)
     key = None if public_key is None else PublicKey.load(Path(public_key))
-    if export is not None:
-        found = _verify_file(Path(export), key or _own_key(folder_of(reader.path)))
+    if file is not None:
+        found = _verify_file(Path(file), key or _own_key(folder_of(reader.path)))
     else:
         found = reader.verify(public_key=key, anchor=Path(anchor) if anchor is not None else settings.audit_anchor)
     print(json.dumps(found.to_dict()) if as_json else "\n".join(map(safe, verdict(found))))
@@ -237,12 +237,14 @@ def rotate(*, as_json: bool) -> int:
     return 0 if segment is not None else 3
 
 
-def prune(*, days: float, as_json: bool) -> int:
-    """Remove segments whose newest record is older than `days`; 3 if there are none."""
-    if not 0 <= days <= MAX_DAYS:
-        raise UsageError(f"--older-than {days} is outside 0 to {MAX_DAYS} days.", next_step="Give an age in days.")
+def prune(*, older_than: float, as_json: bool) -> int:
+    """Remove segments whose newest record is older than so many days; 3 if there are none."""
+    if not 0 <= older_than <= MAX_DAYS:
+        raise UsageError(
+            f"--older-than {older_than} is outside 0 to {MAX_DAYS} days.", next_step="Give an age in days."
+        )
     with open_journal(load_settings()) as journal:
-        gone = journal.archive.prune(utc_now() - timedelta(days=days))
+        gone = journal.archive.prune(utc_now() - timedelta(days=older_than))
     if as_json:
         print(
             json.dumps(

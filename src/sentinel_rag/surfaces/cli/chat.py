@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from argparse import ArgumentError
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli import kept_conversations
 from sentinel_rag.surfaces.cli._chat_commands import COMMANDS as COMMANDS
 from sentinel_rag.surfaces.cli._chat_commands import ChatCommands
 from sentinel_rag.surfaces.cli._clients import AgentClient, UserSession, user_session
@@ -30,15 +32,35 @@ if TYPE_CHECKING:
 MEMORY_NOTICE = "memory:"
 
 
-def run(*, workspace: str | None, resume: str | None = None, only_found: bool = False) -> int:
-    """Read questions until /quit or the end of input. A question that fails does not end the conversation. `resume` is
-    the beginning of a kept conversation's id, empty for the last one."""
+def run(
+    *,
+    workspace: str | None,
+    resume: str | None,
+    listed: bool,
+    rename: Sequence[str] | None,
+    delete: str | None,
+    only_found: bool,
+    as_json: bool,
+) -> int:
+    """Hold a conversation, or look after those that are kept. `resume` is the beginning of the id of one to go on with,
+    empty for the last one."""
+    if as_json and not listed:
+        raise ArgumentError(None, "--json goes with --list")
+    if listed:
+        return kept_conversations.show(as_json=as_json)
+    if rename is not None:
+        return kept_conversations.rename(*rename)
+    if delete is not None:
+        return kept_conversations.delete(delete)
+    return _converse(workspace, resume, only_found=only_found)
+
+
+def _converse(workspace: str | None, resume: str | None, *, only_found: bool) -> int:
+    """Read questions until /quit or the end of input. A question that fails does not end the conversation."""
     settings = load_settings()
     stored, asked = None, dict[int, str]()
     if resume is not None:
-        from sentinel_rag.surfaces.cli.kept_conversations import conversation_to_resume
-
-        stored = conversation_to_resume(settings, resume)
+        stored = kept_conversations.conversation_to_resume(settings, resume)
     with ExitStack() as stack:
         with waiting("Starting..."):
             state, zones = stack.enter_context(attached_zones(settings, workspace, shared=True))

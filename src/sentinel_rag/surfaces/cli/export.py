@@ -56,12 +56,20 @@ class ExportOptions:
     """The one incident to report of, by its number; empty for the whole shift."""
 
 
-def run(beginning: str | None, wish: ExportOptions) -> int:
+def run(
+    conversation: str | None,
+    *,
+    form: str | None = None,
+    output: str | None = None,
+    force: bool = False,
+    reveal: bool = False,
+    incident: str = "",
+) -> int:
     """Export the conversation whose id begins so, or the last one."""
     settings = load_settings()
     with closing(kept_conversations(settings)) as store:
-        conversation_id = found_or_last(store, beginning)
-    export(settings, conversation_id, wish)
+        conversation_id = found_or_last(store, conversation)
+    export(settings, conversation_id, ExportOptions(form, output, force, reveal, incident.lstrip("#")))
     return 0
 
 

@@ -29,17 +29,17 @@ MAX_OVERLAP_MINUTES = 43_200
 
 def create(
     name: str,
-    scopes: Sequence[str],
+    scope: Sequence[str],
     *,
     clearance: str | None,
-    expires_days: int | None,
+    expires: int | None,
     rate: Rate | None,
     for_key: str | None,
-    readers: Sequence[str],
+    reader: Sequence[str],
     as_json: bool,
 ) -> int:
     """Make a key and print its text."""
-    user = Scope.USER in scopes
+    user = Scope.USER in scope
     if name in RUN_KEY_IDS:
         raise UsageError(
             f"The name {name!r} belongs to a key that each run makes by itself.", next_step="Choose another name."
@@ -48,17 +48,17 @@ def create(
         raise UsageError(
             "A clearance is for keys that speak for a person.", next_step="Add --scope user, or leave --clearance out."
         )
-    _in_range("--expires", expires_days, MAX_DAYS)
+    _in_range("--expires", expires, MAX_DAYS)
     with _keys() as keys:
         agent = _id_of_agent(keys, for_key or RUN_KEY_IDS[0]) if user or for_key else None
         text, info = keys.create(
-            [Scope(scope) for scope in scopes],
+            list(map(Scope, scope)),
             name=name,
             clearance=Sensitivity[clearance or Sensitivity.MEDIUM.name],
             rate=rate,
-            expires_in=None if expires_days is None else timedelta(days=expires_days),
+            expires_in=None if expires is None else timedelta(days=expires),
             for_key=agent,
-            readers=readers,
+            readers=reader,
             unique_name=True,
             by=_who(),
         )
@@ -95,16 +95,16 @@ def show_all(*, as_json: bool) -> int:
     return 0 if found else 3
 
 
-def rotate(key: str, *, overlap_minutes: int, as_json: bool) -> int:
+def rotate(key: str, *, overlap: int, as_json: bool) -> int:
     """Give a key a new secret and print its text; the old one works for the overlap."""
-    if not 0 <= overlap_minutes <= MAX_OVERLAP_MINUTES:
+    if not 0 <= overlap <= MAX_OVERLAP_MINUTES:
         raise UsageError(f"--overlap takes 0 to {MAX_OVERLAP_MINUTES} minutes.", next_step="Give such a number.")
     with _keys() as keys:
         found = _find(keys, key)
-        rotated = keys.rotate(found.key_id, overlap=timedelta(minutes=overlap_minutes), by=_who())
+        rotated = keys.rotate(found.key_id, overlap=timedelta(minutes=overlap), by=_who())
     if rotated is None:
         raise _ended(found)
-    old = f"the old text works for {overlap_minutes} min more" if overlap_minutes else "the old text works no more"
+    old = f"the old text works for {overlap} min more" if overlap else "the old text works no more"
     _print_text(*rotated, f"is rotated; {old}", as_json)
     return 0
 

@@ -58,9 +58,9 @@ def playbooks(*, as_json: bool) -> int:
 def search(
     words: Sequence[str],
     *,
-    collections: Sequence[str],
-    severities: Sequence[str],
-    techniques: Sequence[str],
+    collection: Sequence[str],
+    severity: Sequence[str],
+    technique: Sequence[str],
     limit: int,
     as_json: bool,
 ) -> int:
@@ -75,9 +75,9 @@ def search(
     settings = load_settings()
     wanted = Wanted(
         readers=frozenset(settings.readers),
-        collections=frozenset(map(Collection, collections)) or frozenset(Collection),
-        severities=frozenset(severities),
-        techniques=frozenset(techniques),
+        collections=frozenset(map(Collection, collection)) or frozenset(Collection),
+        severities=frozenset(severity),
+        techniques=frozenset(technique),
     )
     with open_embedder(settings.embeddings) as model, open_knowledge(settings) as store:
         # A store without vectors is not asked for any: the model would be loaded for nothing.

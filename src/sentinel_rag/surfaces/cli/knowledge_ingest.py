@@ -248,7 +248,7 @@ def ingest(
     days: int | None,
     reread: bool,
     by_words: bool,
-    replaces: bool,
+    replace: bool,
     workspace: str | None,
     as_json: bool,
 ) -> int:
@@ -261,19 +261,19 @@ def ingest(
         raise UsageError(
             "A folder holds playbooks, and --only incidents leaves them out.", next_step="Leave one of the two out."
         )
-    if replaces and only == "incidents":
+    if replace and only == "incidents":
         raise UsageError("--replace is of playbooks, and --only incidents leaves them out.", next_step="Leave one out.")
     wish: dict[str, Any] = {"who": COMMAND, "reread": reread, "by_words": by_words}
     wish |= {} if days is None else {"days": days}
     try:
-        return _ingest(folder, only, wish, workspace, replaces=replaces, as_json=as_json)
+        return _ingest(folder, only, wish, workspace, replace=replace, as_json=as_json)
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         return 130
 
 
 def _ingest(
-    folder: str | None, only: str | None, wish: dict[str, Any], workspace: str | None, *, replaces: bool, as_json: bool
+    folder: str | None, only: str | None, wish: dict[str, Any], workspace: str | None, *, replace: bool, as_json: bool
 ) -> int:
     settings = load_settings()
     by_words = wish["by_words"]
@@ -282,7 +282,7 @@ def _ingest(
     found = 0
     if only != "incidents":
         place = playbooks_place(folder, settings)
-        playbooks = _playbooks(place, settings, by_words=by_words, replaces=replaces, quiet=as_json)
+        playbooks = _playbooks(place, settings, by_words=by_words, replaces=replace, quiet=as_json)
         shown_keys = ("added", "changed", "unchanged", "removed", "chunks", "embedded", "by_words_only", "told")
         told |= {key: value for key, value in asdict(playbooks).items() if key in shown_keys}
         code = 2 if playbooks.faults else 0

@@ -44,9 +44,9 @@ class _Line:
 def check(
     paths: Sequence[str],
     *,
-    schema_file: str | None,
+    schema: str | None,
     workspace: str | None,
-    freeform: bool,
+    guard: bool,
     strict: bool,
     as_json: bool,
 ) -> int:
@@ -57,10 +57,10 @@ def check(
     from sentinel_rag.sentinel.kql_guard.rule_collections import read_rule_file
 
     files = list(_files(paths))
-    schema = _schema(schema_file, workspace)
     official = installed_parser(timeout_s=20)
     parser = official or FallbackParser()
-    checker = RuleChecker(parser, schema, complete=schema_file is not None or workspace is not None, freeform=freeform)
+    complete = schema is not None or workspace is not None
+    checker = RuleChecker(parser, _schema(schema, workspace), complete=complete, freeform=guard)
     counts = _Counts()
     told: list[dict[str, JsonValue]] = []
     try:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.freeform_query import bounded
 from sentinel_rag.settings import load_settings
+from sentinel_rag.surfaces.cli._moments import window_of
 from sentinel_rag.surfaces.cli.ask import not_utf8, read_text
 from sentinel_rag.surfaces.cli.kql import KqlAccess, kql_access, print_rows, why_empty
 from sentinel_rag.surfaces.rendering.visible import safe
@@ -31,15 +32,22 @@ _QUERY_FILE = re.compile(r"[^\s|]+\.(?:kql|csl|kusto|txt)", re.IGNORECASE)
 
 
 def run(
-    words: list[str], *, window: TimeWindow, limit: int, workspace: str | None, guarded: bool, as_json: bool
+    kql: list[str],
+    *,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    workspace: str | None,
+    unguarded: bool,
+    as_json: bool,
 ) -> int:
     """Run the query and print its first `limit` rows; 3 if it has none."""
-    kql = _text(words)
+    window, text = window_of(since, until), _text(kql)
     settings = load_settings()
     with kql_access(settings, workspace) as access:
-        report = _checked(access, kql) if guarded else None
+        report = None if unguarded else _checked(access, text)
         try:
-            answer = access.answer(bounded(kql, MOST_ROWS) if guarded else kql, window)
+            answer = access.answer(text if unguarded else bounded(text, MOST_ROWS), window)
         except QueryFailedError as failure:
             raise _as_error(failure.error) from None
         from sentinel_rag.sentinel.freeform_query import holds_nothing

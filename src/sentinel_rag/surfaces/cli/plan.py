@@ -29,10 +29,10 @@ class PlannedQuestion:
     after: Sequence[str] = ()
 
 
-def run_file(path: str, *, as_json: bool) -> int:
+def run_file(file: str, *, as_json: bool) -> int:
     """Print one line, or some for people, for each question of a file of JSON lines."""
     planning = _Planning(load_settings())
-    for asked in _questions(path):
+    for asked in _questions(file):
         _print(asked, planning, as_json=as_json)
     return 0
 

@@ -85,7 +85,7 @@ def explain(
     arguments: Sequence[str],
     *,
     context: str | None,
-    handles: Sequence[str],
+    handle: Sequence[str],
     words: str | None,
     policy_file: str | None,
     as_json: bool,
@@ -100,7 +100,7 @@ def explain(
         policy = load_policy(_policy_file(policy_file))
         facts = CallFacts(
             context=_label(context) if context else Label(),
-            handles={name: _label(text) for name, text in map(_pair, handles)},
+            handles={name: _label(text) for name, text in map(_pair, handle)},
             named=dict.fromkeys(named_in(words or "", policy), "user"),
         )
         story = story_of_call(policy, call, _arguments(policy, call, arguments), facts)
@@ -112,7 +112,7 @@ def explain(
     return 0
 
 
-def replay(*, policy_file: str | None, since: str | None, as_json: bool) -> int:
+def replay(*, policy_file: str | None = None, since: str | None, as_json: bool) -> int:
     """Decide every audited call again; without a candidate, 1 if one comes out differently than it is on record."""
     settings = load_settings()
     candidate = None if policy_file is None else load_policy(_policy_file(policy_file))
@@ -126,18 +126,18 @@ def replay(*, policy_file: str | None, since: str | None, as_json: bool) -> int:
     return NOT_THE_SAME if candidate is None and report.changes else 0
 
 
-def diff(old_file: str, new_file: str, *, since: str | None, as_json: bool) -> int:
+def diff(old: str, new: str, *, since: str | None, as_json: bool) -> int:
     """Compare two policies: keys, and the decisions of cases and audited calls that differ."""
-    old, new = load_policy(_policy_file(old_file)), load_policy(_policy_file(new_file))
-    folders = dict.fromkeys(_cases_folder(Path(file)) for file in (old_file, new_file))
+    first, second = load_policy(Path(old)), load_policy(Path(new))
+    folders = dict.fromkeys(_cases_folder(Path(file)) for file in (old, new))
     paths = [folder for folder in folders if folder.is_dir()]
-    keys = changed_keys(old, new)
+    keys = changed_keys(first, second)
     cases = [
         (before, after)
-        for before, after in zip(_results(old, paths), _results(new, paths), strict=True)
+        for before, after in zip(_results(first, paths), _results(second, paths), strict=True)
         if before.decided.verdict != after.decided.verdict
     ]
-    report, no_journal = _replay_both(old, new, since)
+    report, no_journal = _replay_both(first, second, since)
     if as_json:
         found = {
             "keys": keys,

@@ -113,8 +113,16 @@ class RoleOptions:
         return tuple(name for name in OWN_SERVERS if name in named)
 
 
-def serve(wish: RoleOptions, *, as_json: bool) -> int:
-    """Serve until Ctrl-C or SIGTERM (exit 0); a process that ends takes the others with it (exit 1)."""
+def serve(
+    role: str | None, *, tools: str | None, listen: str, workspace: str | None, check: bool, as_json: bool
+) -> int:
+    """Serve until Ctrl-C or SIGTERM (exit 0); a process that ends takes the others with it (exit 1). With `check` only
+    ask whether it serves."""
+    wish = RoleOptions(role, tools, listen, workspace)
+    return _check(wish) if check else _serve(wish, as_json=as_json)
+
+
+def _serve(wish: RoleOptions, *, as_json: bool) -> int:
     role, settings = wish.named_role, load_settings()
     signal.signal(signal.SIGTERM, _interrupt)
     place, tools = ListenAddress.read(wish.listen), wish.tool_zones
@@ -134,7 +142,7 @@ def serve(wish: RoleOptions, *, as_json: bool) -> int:
     return 0
 
 
-def check(wish: RoleOptions) -> int:
+def _check(wish: RoleOptions) -> int:
     """For a container's health check: 0 if every zone of the role answers on this machine. Raises UnavailableError."""
     role, settings = wish.named_role, load_settings()
     place, tools = ListenAddress.read(wish.listen), wish.tool_zones

@@ -20,8 +20,10 @@ EXECUTOR = "executor-"
 EXECUTORS = ("sentinel", "files", "web", "knowledge")
 
 
-def run(*, as_json: bool) -> int:
-    """Print the state of every part; 0 whether or not they run."""
+def run(*, as_json: bool, url: bool = False) -> int:
+    """Print the state of every part, or the `url` of the web page alone; 0 whether or not they run."""
+    if url:
+        return _page_address()
     settings = load_settings()
     found = addresses(settings, RunFolder(settings.home).read())
     if as_json:
@@ -44,7 +46,7 @@ def run(*, as_json: bool) -> int:
     return 0
 
 
-def page_address() -> int:
+def _page_address() -> int:
     """Print the address of the web page. Raises UnavailableError where none is served."""
     settings = load_settings()
     state = RunFolder(settings.home).read()

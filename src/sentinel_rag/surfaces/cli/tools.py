@@ -13,8 +13,14 @@ from sentinel_rag.gateway.policy import Policy, TaintRule, ToolPolicy, load_poli
 from sentinel_rag.settings import load_settings
 
 
-def run(name: str | None, *, as_json: bool) -> int:
-    """List all tools, or describe one."""
+def run(name: str | None, tool: str | None, *, yes: bool, as_json: bool) -> int:
+    """List all tools, describe one, or look after the pins of their definitions."""
+    if name in ("pins", "accept"):
+        from sentinel_rag.surfaces.cli import tool_pins
+
+        return tool_pins.accept(tool, yes=yes, as_json=as_json) if name == "accept" else tool_pins.show(as_json=as_json)
+    if tool is not None:
+        raise UsageError("One tool at a time.", next_step=f"Run: sentinel tools {name}")
     settings = load_settings()
     policy = load_policy(settings.policy_file)
     tools = _known_tools(policy)

@@ -41,23 +41,23 @@ COLUMNS = ("name", "roles", "state", "clearance", "groups", "signs in with", "ke
 
 def add(
     name: str,
-    roles: Sequence[str],
     *,
+    roles: Sequence[str] | None,
     clearance: str,
-    groups: Sequence[str],
+    groups: Sequence[str] | None,
     oidc: str | None,
-    from_stdin: bool,
+    password_stdin: bool,
     as_json: bool,
 ) -> int:
     """Make an account and its key."""
     with _stores() as (people, keys):
         people.check_free(name, oidc)  # before a password is asked for
-        checked_groups(groups)
-        if oidc is not None and from_stdin:
+        checked_groups(groups or ())
+        if oidc is not None and password_stdin:
             raise UsageError(
                 "Who signs in at the identity provider has no password here.", next_step="Leave out one of the two."
             )
-        password = None if oidc is not None else _new_password(name, from_stdin=from_stdin)
+        password = None if oidc is not None else _new_password(name, from_stdin=password_stdin)
         account = AccountChanges(people, keys).add(
             name,
             _terms(roles, clearance, groups),
@@ -88,7 +88,9 @@ def show_all(*, as_json: bool) -> int:
     return 0 if found else 3
 
 
-def change(name: str, roles: Sequence[str], *, clearance: str, groups: Sequence[str], as_json: bool) -> int:
+def change(
+    name: str, *, roles: Sequence[str] | None, clearance: str, groups: Sequence[str] | None, as_json: bool
+) -> int:
     """Give an account other terms, and a new key that has their scopes."""
     with _stores() as (people, keys):
         changed = AccountChanges(people, keys).change(name, _terms(roles, clearance, groups))
@@ -104,12 +106,12 @@ def disable(name: str, *, as_json: bool) -> int:
     return 0
 
 
-def reset(name: str, *, from_stdin: bool, as_json: bool) -> int:
+def reset(name: str, *, password_stdin: bool, as_json: bool) -> int:
     """Set another password; every sign-in of the account ends."""
     with _stores() as (people, keys):
         changes = AccountChanges(people, keys)
         account = changes.check_reset(name)
-        account = changes.reset(name, Passwords().hash(_new_password(account.name, from_stdin=from_stdin)))
+        account = changes.reset(name, Passwords().hash(_new_password(account.name, from_stdin=password_stdin)))
     _told(account, f"The password of {account.name} is another one; every sign-in of the account has ended.", as_json)
     return 0
 
@@ -148,8 +150,8 @@ def _accounts(settings: Settings) -> Records | None:
     return record_schema(database, "people", MIGRATIONS, what="The accounts")
 
 
-def _terms(roles: Sequence[str], clearance: str, groups: Sequence[str]) -> AccountTerms:
-    return AccountTerms(frozenset(map(Role, roles)), Sensitivity[clearance], tuple(groups))
+def _terms(roles: Sequence[str] | None, clearance: str, groups: Sequence[str] | None) -> AccountTerms:
+    return AccountTerms(frozenset(map(Role, roles or [Role.ANALYST])), Sensitivity[clearance], tuple(groups or ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.query_results import TimeWindow, format_time, parse_time
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._moments import moment
+from sentinel_rag.surfaces.cli._commands import NONE
+from sentinel_rag.surfaces.cli._moments import moment, window_of
 from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, embedded_name, fault_admin, workspace_access
 from sentinel_rag.surfaces.cli.ask import read_text, waiting
 from sentinel_rag.surfaces.rendering.visible import plain_cell, safe, safe_cell
@@ -30,24 +31,24 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
-def import_files(requested: str | None, paths: Sequence[str], *, table: str | None, as_json: bool) -> int:
+def import_files(path: Sequence[str], *, workspace: str | None, table: str | None, as_json: bool) -> int:
     """Import files and folders; 0 if each was read, 1 if one could not be (the others are stored)."""
     settings = load_settings()
-    _check_kept(settings, requested)
+    _check_kept(settings, workspace)
     reports: list[ImportReport] = []
     with (
         waiting("Importing...", quiet=as_json),
-        workspace_access(settings, requested, writes=True) as workspace,
+        workspace_access(settings, workspace, writes=True) as access,
     ):
-        name = workspace.name
-        for path in paths:
+        name = access.name
+        for each in path:
             try:
-                reports += workspace.import_path(Path(path).absolute(), table)
+                reports += access.import_path(Path(each).absolute(), table)
             except SentinelError as error:
-                if len(paths) == 1:
+                if len(path) == 1:
                     raise
                 reports.append(
-                    ImportReport(file=path, table="", format="", error=str(error), next_step=error.next_step)
+                    ImportReport(file=each, table="", format="", error=str(error), next_step=error.next_step)
                 )
     if as_json:
         print(json.dumps([report.to_dict() for report in reports], indent=2))
@@ -72,7 +73,7 @@ def _tell_open_chat(settings: Settings, name: str) -> None:
 
 
 def generate(
-    requested: str | None,
+    workspace: str | None,
     *,
     days: int | None,
     events: int | None,
@@ -83,7 +84,7 @@ def generate(
 ) -> int:
     """Write a sample estate into the chosen workspace; with `once` nothing where the workspace is there already."""
     settings = load_settings()
-    chosen = embedded_name(settings, requested, writes=True)
+    chosen = embedded_name(settings, workspace, writes=True)
     if once and workspace_folder(settings.home, chosen).exists():
         print(json.dumps({}) if as_json else f"The workspace {chosen!r} is there already.")
         return 0
@@ -91,12 +92,12 @@ def generate(
     options = EstateOptions(**given, end=None if end is None else _moment(end))
     with (
         waiting("Generating...", quiet=as_json),
-        workspace_access(settings, requested, writes=True) as workspace,
+        workspace_access(settings, workspace, writes=True) as access,
     ):
-        name = workspace.name
-        if (requested or settings.workspace) is None and not settings.workspaces:
-            _keep_apart(workspace)
-        made = workspace.generate(options)
+        name = access.name
+        if (workspace or settings.workspace) is None and not settings.workspaces:
+            _keep_apart(access)
+        made = access.generate(options)
     if as_json:
         print(json.dumps(made, indent=2))
         return 0
@@ -106,20 +107,20 @@ def generate(
     return 0
 
 
-def _keep_apart(workspace: WorkspaceAccess) -> None:
+def _keep_apart(access: WorkspaceAccess) -> None:
     """Raise UsageError if invented incidents would come to lie among imported ones; naming the workspace allows it."""
     foreign = f'union SecurityAlert, SecurityIncident | where isempty(TenantId) or TenantId != "{TENANT_ID}" | take 1'
-    if workspace.query(foreign, None)["rows"]:
+    if access.query(foreign, None)["rows"]:
         raise UsageError(
-            f"The workspace {workspace.name!r} holds imported incidents or alerts; invented ones would mix with them.",
-            next_step=f"Name another workspace: --workspace practice (or --workspace {workspace.name}, to mix them).",
+            f"The workspace {access.name!r} holds imported incidents or alerts; invented ones would mix with them.",
+            next_step=f"Name another workspace: --workspace practice (or --workspace {access.name}, to mix them).",
         )
 
 
-def tables(requested: str | None, *, as_json: bool) -> int:
+def tables(workspace: str | None, *, as_json: bool) -> int:
     """List the tables that hold rows."""
-    with workspace_access(load_settings(), requested, writes=False) as workspace:
-        name, found = workspace.name, workspace.tables()
+    with workspace_access(load_settings(), workspace, writes=False) as access:
+        name, found = access.name, access.tables()
     if as_json:
         print(json.dumps(found, indent=2))
         return 0
@@ -133,17 +134,20 @@ def tables(requested: str | None, *, as_json: bool) -> int:
     return 0
 
 
-def query(requested: str | None, words: list[str], *, window: TimeWindow, timespan: str | None, as_json: bool) -> int:
-    """Run KQL in `window`, or in `timespan` as Log Analytics takes it; 3 if it gives no rows."""
+def query(
+    kql: list[str], *, workspace: str | None, since: str | None, until: str | None, timespan: str | None, as_json: bool
+) -> int:
+    """Run KQL in the window, or in `timespan` as Log Analytics takes it; 3 if it gives no rows."""
+    window = window_of(since, until)
     if window != TimeWindow():
         if timespan is not None:
             raise UsageError("--timespan and --since or --until both say the window.", next_step="Give one of them.")
         from sentinel_rag.sentinel.logs.log_analytics import timespan_text
 
         timespan = timespan_text(window)
-    kql = read_text(words, what="query")
-    with workspace_access(load_settings(), requested, writes=False) as workspace:
-        answer = workspace.query(kql, timespan)
+    text = read_text(kql, what="query")
+    with workspace_access(load_settings(), workspace, writes=False) as access:
+        answer = access.query(text, timespan)
     if as_json:
         print(json.dumps(answer))
     else:
@@ -157,23 +161,23 @@ def query(requested: str | None, words: list[str], *, window: TimeWindow, timesp
     return 0 if answer["rows"] else 3
 
 
-def show_watchlists(alias: str | None, *, limit: int, workspace: str | None, as_json: bool) -> int:
+def show_watchlists(alias: str | None = None, *, limit: int, workspace: str | None, as_json: bool) -> int:
     """Print the watchlists, or the items of one; 3 for none."""
     from sentinel_rag.contracts.watchlists import LISTED, rows_of
     from sentinel_rag.surfaces.cli.kql_query import run as run_kql
 
-    kql = LISTED if alias is None else rows_of(alias)
-    return run_kql([kql], window=TimeWindow(), limit=limit, workspace=workspace, guarded=False, as_json=as_json)
+    kql = [LISTED if alias is None else rows_of(alias)]
+    return run_kql(kql, since=None, until=None, limit=limit, workspace=workspace, unguarded=True, as_json=as_json)
 
 
 def put_watchlist(
-    alias: str, file: str, *, key: str | None, replaces: bool, workspace: str | None, as_json: bool
+    alias: str, file: str, *, key: str | None, replace: bool, workspace: str | None, as_json: bool
 ) -> int:
     """Put a list in, from a CSV file."""
     settings, path = load_settings(), Path(file).expanduser().absolute()
     _check_kept(settings, workspace)
     with workspace_access(settings, workspace, writes=True) as access:
-        made = access.put_watchlist(alias, path, key, replaces)
+        made = access.put_watchlist(alias, path, key, replace)
     keys = f"Watchlist | where WatchlistAlias == '{alias}' | project SearchKey"
     told = f"The watchlist {alias} holds {made['items']:,} items. Its keys in KQL: {keys}"
     print(json.dumps(made) if as_json else safe_cell(told))
@@ -188,9 +192,9 @@ def remove_watchlist(alias: str, *, workspace: str | None) -> int:
     return 0
 
 
-def _check_kept(settings: Settings, requested: str | None) -> None:
+def _check_kept(settings: Settings, workspace: str | None) -> None:
     """Raise UsageError for a workspace whose rows do not stay."""
-    if embedded_name(settings, requested, writes=True) == SAMPLE_WORKSPACE:
+    if embedded_name(settings, workspace, writes=True) == SAMPLE_WORKSPACE:
         raise UsageError(
             "The workspace 'sample' is generated and made anew by sentinel demo; your data would be lost with it.",
             next_step="Import into another: --workspace default",
@@ -233,13 +237,14 @@ def _moment(text: str) -> datetime:
 _SHOWN = ("kind", "wire", "method", "path", "times", "skip", "every", "probability", "start", "end")
 
 
-def run(requested: str | None, action: str, kind: str | None, given: Mapping[str, Any], *, as_json: bool) -> int:
+def faults(action: str, kind: str | None, *, workspace: str | None, as_json: bool, **options: Any) -> int:
     """Show the faults that are left, set them (`set` in place of others, `add` behind them), or `clear` them."""
+    given = {name: None if value is NONE else value for name, value in options.items() if value is not None}
     if action in ("set", "add") and kind is None:
         raise UsageError(f"faults {action} needs the kind of the fault.", next_step="sentinel workspace faults --help")
     if action in ("show", "clear") and (kind is not None or given):
         raise UsageError(f"faults {action} takes no fault.", next_step=f"sentinel workspace faults {action}")
-    admin = fault_admin(load_settings(), requested)
+    admin = fault_admin(load_settings(), workspace)
     if action == "show":
         state = admin("GET", None)
     elif action == "clear":
