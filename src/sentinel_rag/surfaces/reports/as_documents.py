@@ -7,7 +7,7 @@ machine; a character that the font lacks is written as its code.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,19 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.surfaces.rendering.visible import safe
 from sentinel_rag.surfaces.reports import blocks
 from sentinel_rag.surfaces.reports.blocks import (
+    Bars,
     Block,
     Grid,
     Items,
-    NextPage,
+    Labelled,
     Paragraph,
     PartHeading,
+    Said,
     Strip,
     annex,
     front_page,
+    line_of_time,
+    with_sources,
 )
 from sentinel_rag.surfaces.reports.model import HandOver
 
@@ -37,7 +41,6 @@ if TYPE_CHECKING:
 
 SMALL, NORMAL = 8, 10
 """Points of the letters of tables and of all else."""
-LINE_OF_TIME = 20
 
 
 def as_docx(report: HandOver) -> bytes:
@@ -53,11 +56,27 @@ def as_docx(report: HandOver) -> bytes:
         section.left_margin = section.right_margin = Cm(1.8)
         section.top_margin = section.bottom_margin = Cm(1.5)
     document.add_heading(safe(blocks.title(report)), 0)
-    for block in (*front_page(report), *annex(report)):
+    for block in map(_without_pictures, (*front_page(report), *annex(report))):
         _write(document, block)
     written = io.BytesIO()
     document.save(written)
     return written.getvalue()
+
+
+def _without_pictures(block: Block) -> Block:
+    """A block as one that needs no mark, picture or link."""
+    match block:
+        case Labelled(lines):
+            return Items(tuple(f"{label}: {text}" for label, text in lines))
+        case Strip(moments):
+            rows = tuple((at, line_of_time(place), what) for place, at, _, what in moments)
+            return Grid(("time", "when", "what"), rows)
+        case Bars():
+            return block.as_grid()
+        case Said(marked):
+            return Paragraph(with_sources(marked))
+        case _:
+            return block
 
 
 def _write(document: Document, block: Block) -> None:
@@ -65,41 +84,35 @@ def _write(document: Document, block: Block) -> None:
 
     match block:
         case PartHeading(text, level):
-            document.add_heading(_text(text), level)
+            if block.new_page:
+                document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
+            document.add_heading(_text(block.prefix + text), level)
         case Paragraph(text, quiet):
             document.add_paragraph().add_run(_text(text)).italic = quiet
+        case Items(items, quiet=True):
+            for item in items:
+                document.add_paragraph().add_run(_text(item)).italic = True
         case Items(items, nothing):
             for item in items:
                 document.add_paragraph(_text(item), style="List Bullet")
             if not items and nothing:
                 document.add_paragraph(nothing)
-        case Grid(columns, rows, nothing):
-            _table(document, columns, rows, nothing)
-        case Strip(moments):
-            rows = tuple((at, _line_of_time(place), what) for place, at, _, what in moments)
-            _table(document, ("time", "when", "what"), rows, "")
-        case NextPage():
-            document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
+        case Grid():
+            _table(document, block)
 
 
-def _table(document: Document, columns: Sequence[str], rows: Iterable[Sequence[str]], nothing: str) -> None:
+def _table(document: Document, grid: Grid) -> None:
     from docx.shared import Pt
 
-    rows = list(rows)
-    if not rows:
-        document.add_paragraph(nothing)
+    if not grid.rows:
+        document.add_paragraph(grid.nothing)
         return
-    table = document.add_table(rows=0, cols=len(columns), style="Table Grid")
-    for place, row in enumerate((columns, *rows)):
+    table = document.add_table(rows=0, cols=len(grid.columns), style="Table Grid")
+    for place, row in enumerate((grid.columns, *grid.plain_rows())):
         for cell, text in zip(table.add_row().cells, row, strict=True):
             run = cell.paragraphs[0].add_run(_text(text))
             run.font.size = Pt(SMALL)
             run.bold = place == 0
-
-
-def _line_of_time(place: float) -> str:
-    before = round(place * (LINE_OF_TIME - 1))
-    return "·" * before + "●" + "·" * (LINE_OF_TIME - 1 - before)
 
 
 def _text(text: str) -> str:
@@ -206,21 +219,26 @@ class _Setter:
 
         match block:
             case PartHeading(text, level):
-                yield self.paragraph(text, "part" if level == 1 else "inner")
+                if block.new_page:
+                    yield PageBreak()
+                yield self.paragraph(block.prefix + text, "part" if level == 1 else "inner")
             case Paragraph(text, quiet):
                 yield self.paragraph(text, "quiet" if quiet else "text")
+            case Items(items, quiet=True):
+                for item in items:
+                    yield self.paragraph(item, "quiet")
             case Items(items, nothing):
                 for item in items:
                     yield self.paragraph(item, "item", bullet="•")
                 if not items and nothing:
                     yield self.paragraph(nothing, "text")
                 yield Spacer(1, 3)
-            case Grid(columns, rows, nothing):
-                yield from self._table(columns, rows, nothing)
+            case Grid():
+                yield from self._table(block.columns, block.plain_rows(), block.nothing)
             case Strip():
                 yield self._strip(block)
-            case NextPage():
-                yield PageBreak()
+            case _:
+                yield from self.set(_without_pictures(block))
 
     def paragraph(self, text: str, style: str, *, bullet: str | None = None) -> Flowable:
         """A text in its style; its own new lines stay."""

@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Set
 
 from sentinel_rag.surfaces.rendering.markdown import marked_html
 from sentinel_rag.surfaces.rendering.marks import Note
-from sentinel_rag.surfaces.rendering.visible import html_text, plain, safe_cell
+from sentinel_rag.surfaces.rendering.visible import html_text, safe_cell
 from sentinel_rag.surfaces.reports import blocks
-from sentinel_rag.surfaces.reports.blocks import Block, Grid, Items, Paragraph, PartHeading, Strip, front_page
+from sentinel_rag.surfaces.reports.blocks import (
+    Bars,
+    Block,
+    Grid,
+    Items,
+    Labelled,
+    Paragraph,
+    PartHeading,
+    Said,
+    Strip,
+    annex,
+    front_page,
+)
 from sentinel_rag.surfaces.reports.building import MOST_SHOWN
-from sentinel_rag.surfaces.reports.model import Chart, EvidenceRow, HandOver, TurnFacts, both
+from sentinel_rag.surfaces.reports.model import Chart, HandOver
 
 MOST_LABEL = 36
 _ROW, _LABEL, _WIDTH = 22, 250, 760
@@ -107,107 +119,44 @@ def as_html(report: HandOver) -> str:
 
 
 def _body(report: HandOver) -> Iterator[str]:
-    zone = report.head.timezone
+    numbers = frozenset(row.number for row in report.evidence)
     yield f"<h1>{html_text(blocks.title(report))}</h1>\n"
-    yield from map(_block, front_page(report))
-    yield '<h2 class="annex">Annex: about this report</h2>\n<dl>'
-    for label, text in blocks.head_lines(report):
-        marked = ' class="warn"' if label == "Note" or text.startswith("REVEALED") else ""
-        yield f"<dt>{html_text(label)}</dt><dd{marked}>{html_text(text)}</dd>\n"
-    yield "</dl>\n"
-    if any(fact.sentences for fact in report.facts):
-        yield f'<p class="quiet">{html_text(blocks.MARKS)}</p>\n'
-    yield "<h2>Annex: questions and answers</h2>\n"
-    if not report.facts:
-        yield f"<p>{blocks.NO_FACTS}</p>\n"
-    for fact in report.facts:
-        yield from _facts(fact, zone)
-    yield "<h2>Annex: all open points</h2>\n"
-    yield _list(map(html_text, report.open_questions), blocks.NOTHING_OPEN)
-    yield "<h2>Annex: actions and approvals, as recorded</h2>\n"
-    yield _table(
-        ("time", "tool", "with", "what came of it", "audit id"),
-        (
-            map(html_text, (both(each.at, zone), each.tool, each.what, each.came_of_it, each.audit_id))
-            for each in report.actions
-        ),
-        blocks.NO_ACTIONS,
-    )
-    yield "<h2>Annex: timeline</h2>\n"
-    numbers = {row.number for row in report.evidence}
-    yield _table(
-        ("time", "where", "what", "see"),
-        (
-            (
-                html_text(both(each.at, zone)),
-                html_text(each.where),
-                html_text(each.text),
-                _reference(each.reference) if each.reference in numbers else html_text(each.reference),
-            )
-            for each in report.timeline
-        ),
-        blocks.NO_FACTS,
-    )
-    if report.charts:
-        yield "<h2>Annex: charts</h2>\n"
-        yield from (f"<h3>{html_text(chart.title)}</h3>\n{svg(chart)}\n" for chart in report.charts)
-    yield "<h2>Annex: knowledge cited</h2>\n"
-    yield _list((f"{_reference(number)}: {html_text(said)}" for number, said in report.knowledge), blocks.NO_KNOWLEDGE)
-    yield "<h2>Annex: evidence</h2>\n"
-    yield _table(
-        ("number", "question", "tool and call", "place", "values", "audit id"),
-        map(_evidence_cells, report.evidence),
-        blocks.NO_EVIDENCE,
-        ids=tuple(row.number for row in report.evidence),
-    )
-    yield "<h2>Annex: calls, and how to verify them</h2>\n"
-    yield _table(
-        ("question", "tool", "arguments", "status", "rows", "audit id"),
-        (
-            map(html_text, (each.turn, each.tool, each.arguments, each.status, each.rows, each.audit_id))
-            for each in report.calls
-        ),
-        "No tool was called.",
-    )
-    yield from (f"<p>{html_text(line)}</p>\n" for line in blocks.how_to_verify(report))
+    yield from (_block(each, numbers) for each in (*front_page(report), *annex(report)))
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, numbers: Set[str]) -> str:
+    """A block; `numbers` are those of the evidence."""
     match block:
         case PartHeading(text, level):
-            return f"<h{level + 1}>{html_text(text)}</h{level + 1}>\n"
+            kind = ' class="annex"' if block.new_page else ""
+            return f"<h{level + 1}{kind}>{block.prefix}{html_text(text)}</h{level + 1}>\n"
         case Paragraph(text, quiet):
             return f'<p class="quiet">{html_text(text)}</p>\n' if quiet else f"<p>{html_text(text)}</p>\n"
+        case Labelled(lines):
+            return f"<dl>{''.join(_labelled(label, text) for label, text in lines)}</dl>\n"
+        case Items(items, quiet=True):
+            return "".join(f'<p class="quiet">{html_text(item)}</p>\n' for item in items)
         case Items(items, nothing):
-            return _list(map(html_text, items), nothing)
-        case Grid(columns, rows, nothing):
-            return _table(columns, (map(html_text, row) for row in rows), nothing)
+            written = "".join(f"<li>{_item(item, numbers if block.cites else ())}</li>\n" for item in items)
+            return f"<ul>{written}</ul>\n" if written else f"<p>{html_text(nothing)}</p>\n"
+        case Grid():
+            return _table(block, numbers)
         case Strip():
             return f"{strip_svg(block)}\n"
-        case _:
-            return ""
+        case Bars(chart):
+            return f"<h3>{html_text(chart.title)}</h3>\n{svg(chart)}\n"
+        case Said(marked):
+            return marked_html(marked, _note)
 
 
-def _facts(fact: TurnFacts, zone: str) -> Iterator[str]:
-    yield f"<h3>{fact.turn}. {html_text(fact.question)}</h3>\n"
-    came_of_it = blocks.outcome_words(fact.outcome)
-    yield f'<p class="quiet">{html_text(both(fact.asked_at, zone))}, {html_text(came_of_it)}</p>\n'
-    yield marked_html(fact.said, _note)
-    if told := blocks.counted(fact):
-        yield f'<p class="quiet">{html_text(told)}</p>\n'
-    for table in fact.tables:
-        if table.title:
-            yield f"<p>{html_text(table.title)}</p>\n"
-        yield _table(
-            (*table.columns, "evidence"),
-            (
-                (*map(html_text, row), _reference(number) if number else "")
-                for row, number in zip(table.rows, table.evidence, strict=True)
-            ),
-            "",
-        )
-    if fact.footnote:
-        yield "".join(f'<p class="quiet">{html_text(line)}</p>\n' for line in fact.footnote)
+def _labelled(label: str, text: str) -> str:
+    marked = ' class="warn"' if label == "Note" or text.startswith("REVEALED") else ""
+    return f"<dt>{html_text(label)}</dt><dd{marked}>{html_text(text)}</dd>\n"
+
+
+def _item(item: str, numbers: Container[str]) -> str:
+    number, colon, rest = item.partition(":")
+    return _reference(number) + html_text(colon + rest) if number in numbers else html_text(item)
 
 
 def _note(note: Note, below: bool) -> str:
@@ -225,26 +174,16 @@ def _reference(number: str) -> str:
     return f'<a href="#{html_text(number)}">{html_text(number)}</a>'
 
 
-def _evidence_cells(row: EvidenceRow) -> Sequence[str]:
-    values = "<br>".join(f"{html_text(name)}: {html_text(plain(value))}" for name, value in row.fields)
-    told = map(html_text, (row.number, row.turn, f"{row.tool} {row.call_id}", row.place))
-    return (*told, values, html_text(row.audit_id))
-
-
-def _list(items: Iterable[str], nothing: str) -> str:
-    written = "".join(f"<li>{item}</li>\n" for item in items)
-    return f"<ul>{written}</ul>\n" if written else f"<p>{html_text(nothing)}</p>\n"
-
-
-def _table(
-    columns: Sequence[str], rows: Iterable[Iterable[str]], nothing: str, *, ids: Sequence[str] | None = None
-) -> str:
-    """A table of cells that are HTML already; with `ids`, each row is a place that numbers lead to."""
+def _table(grid: Grid, numbers: Set[str]) -> str:
+    """A table whose references lead to their evidence, and whose named rows are what they lead to."""
+    if not grid.rows:
+        return f"<p>{html_text(grid.nothing)}</p>\n"
     written = []
-    for place, row in enumerate(rows):
-        named = f' id="{html_text(ids[place])}"' if ids is not None else ""
-        written.append(f"<tr{named}>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n")
-    if not written:
-        return f"<p>{html_text(nothing)}</p>\n"
-    head = "".join(f'<th scope="col">{html_text(name)}</th>' for name in columns)
+    for row in grid.rows:
+        cells = ["<br>".join(map(html_text, (each,) if isinstance(each, str) else each)) for each in row]
+        if grid.cites is not None and row[grid.cites] in numbers:
+            cells[grid.cites] = _reference(str(row[grid.cites]))
+        named = f' id="{cells[0]}"' if grid.named else ""
+        written.append(f"<tr{named}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n")
+    head = "".join(f'<th scope="col">{html_text(name)}</th>' for name in grid.columns)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(written)}</tbody></table></div>\n'

@@ -11,10 +11,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sentinel_rag.contracts.query_results import parse_time
-from sentinel_rag.surfaces.rendering.marks import STATE_WORDS
+from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, Marked
 from sentinel_rag.surfaces.rendering.visible import plain
 from sentinel_rag.surfaces.reports.building import MOST_SHOWN
-from sentinel_rag.surfaces.reports.model import HandOver, KnownIncident, TimelineEntry, TurnFacts, both
+from sentinel_rag.surfaces.reports.model import (
+    Chart,
+    EvidenceRow,
+    HandOver,
+    KnownIncident,
+    TimelineEntry,
+    TurnFacts,
+    both,
+)
 
 KINDS = {
     "account": "Accounts",
@@ -150,6 +158,14 @@ class PartHeading:
 
     text: str
     level: int = 1
+    number: int = 0
+    """Of the question, where it is the head of one."""
+    new_page: bool = False
+    """Whether it begins a new page, where the form has pages."""
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.number}. " if self.number else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,20 +177,41 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Labelled:
+    """Lines with a label each."""
+
+    lines: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Items:
-    """A list; `nothing` stands in its place if it is empty."""
+    """A list; `nothing` stands in its place if it is empty. With `cites` an item begins with a number of evidence and a
+    colon; one that is `quiet` is small print."""
 
     items: tuple[str, ...]
     nothing: str = ""
+    cites: bool = False
+    quiet: bool = False
+
+
+Cell = str | tuple[str, ...]
+"""The text of a cell, or its lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table; `nothing` stands in its place if it is empty."""
+    """A table; `nothing` stands in its place if it is empty. Cells of the column `cites` name evidence, and where
+    `named`, those of the first column are the names that these refer to."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     nothing: str = ""
+    cites: int | None = None
+    named: bool = False
+
+    def plain_rows(self) -> list[list[str]]:
+        """The rows with every cell on one line."""
+        return [[each if isinstance(each, str) else "; ".join(each) for each in row] for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +223,34 @@ class Strip:
 
 
 @dataclass(frozen=True, slots=True)
-class NextPage:
-    """What follows begins on a new page, where the form has pages."""
+class Bars:
+    """A chart."""
+
+    chart: Chart
+
+    def as_grid(self) -> Grid:
+        """The chart as a table, with bars of letters."""
+        most = max(value for _, value in self.chart.bars) or 1
+        rows = ((label, f"{value:g}", "█" * round(BAR * value / most)) for label, value in self.chart.bars)
+        return Grid((self.chart.title, "count", ""), tuple(rows))
 
 
-Block = PartHeading | Paragraph | Items | Grid | Strip | NextPage
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The text of an answer with its marks."""
+
+    marked: Marked
+
+
+Block = PartHeading | Paragraph | Labelled | Items | Grid | Strip | Bars | Said
+BAR = 20
+"""Characters of the longest bar of a chart, and of a line of time."""
+
+
+def line_of_time(place: float) -> str:
+    """A mark at `place` of a line."""
+    before = round(place * (BAR - 1))
+    return "·" * before + "●" + "·" * (BAR - 1 - before)
 
 
 def front_page(report: HandOver) -> Iterator[Block]:
@@ -225,12 +285,13 @@ def front_page(report: HandOver) -> Iterator[Block]:
 
 
 def annex(report: HandOver) -> Iterator[Block]:
-    """Questions with their answers, the records, the evidence, and how to verify them."""
+    """About the report, questions with their answers, the records, the evidence, and how to verify them."""
     zone = report.head.timezone
-    yield NextPage()
-    yield PartHeading("Annex: questions and answers")
+    yield PartHeading("Annex: about this report", new_page=True)
+    yield Labelled(head_lines(report))
     if any(fact.sentences for fact in report.facts):
         yield Paragraph(MARKS, quiet=True)
+    yield PartHeading("Annex: questions and answers")
     if not report.facts:
         yield Paragraph(NO_FACTS)
     for fact in report.facts:
@@ -240,24 +301,26 @@ def annex(report: HandOver) -> Iterator[Block]:
     yield PartHeading("Annex: actions and approvals, as recorded")
     actions = tuple((both(a.at, zone), a.tool, a.what, a.came_of_it, a.audit_id) for a in report.actions)
     yield Grid(("time", "tool", "with", "what came of it", "audit id"), actions, NO_ACTIONS)
+    yield PartHeading("Annex: timeline")
+    moments = tuple((both(m.at, zone), m.where, m.text, m.reference) for m in report.timeline)
+    yield Grid(("time", "where", "what", "see"), moments, NO_FACTS, cites=3)
+    if report.charts:
+        yield PartHeading("Annex: charts")
+        yield from map(Bars, report.charts)
     yield PartHeading("Annex: knowledge cited")
-    yield Items(tuple(f"{number}: {source}" for number, source in report.knowledge), NO_KNOWLEDGE)
+    yield Items(tuple(f"{number}: {source}" for number, source in report.knowledge), NO_KNOWLEDGE, cites=True)
     yield PartHeading("Annex: evidence")
-    evidence = tuple(
-        (
-            row.number,
-            row.tool,
-            row.place,
-            "; ".join(f"{name}: {plain(value)}" for name, value in row.fields),
-            row.audit_id,
-        )
-        for row in report.evidence
-    )
-    yield Grid(("number", "tool", "place", "values", "audit id"), evidence, NO_EVIDENCE)
+    columns = ("number", "question", "tool and call", "place", "values", "audit id")
+    yield Grid(columns, tuple(map(_evidence_cells, report.evidence)), NO_EVIDENCE, named=True)
     yield PartHeading("Annex: calls, and how to verify them")
     calls = tuple((str(c.turn), c.tool, c.arguments, c.status, c.rows, c.audit_id) for c in report.calls)
     yield Grid(("question", "tool", "arguments", "status", "rows", "audit id"), calls, "No tool was called.")
     yield from map(Paragraph, how_to_verify(report))
+
+
+def _evidence_cells(row: EvidenceRow) -> tuple[Cell, ...]:
+    values = tuple(f"{name}: {plain(value)}" for name, value in row.fields)
+    return (row.number, str(row.turn), f"{row.tool} {row.call_id}", row.place, values, row.audit_id)
 
 
 def strip_of(moments: Sequence[TimelineEntry], zone: str) -> Strip:
@@ -278,26 +341,29 @@ def strip_of(moments: Sequence[TimelineEntry], zone: str) -> Strip:
 
 
 def _fact(fact: TurnFacts, zone: str) -> Iterator[Block]:
-    yield PartHeading(f"{fact.turn}. {fact.question}", level=2)
+    yield PartHeading(fact.question, level=2, number=fact.turn)
     yield Paragraph(f"{both(fact.asked_at, zone)}, {outcome_words(fact.outcome)}", quiet=True)
-    yield Paragraph(with_sources(fact))
+    yield Said(fact.said)
+    if told := counted(fact):
+        yield Paragraph(told, quiet=True)
     for table in fact.tables:
         if table.title:
             yield Paragraph(table.title)
         rows = tuple((*row, number) for row, number in zip(table.rows, table.evidence, strict=True))
-        yield Grid((*table.columns, "evidence"), rows)
-    yield from (Paragraph(line, quiet=True) for line in fact.footnote)
+        yield Grid((*table.columns, "evidence"), rows, cites=len(table.columns))
+    if fact.footnote:
+        yield Items(fact.footnote, quiet=True)
 
 
-def with_sources(fact: TurnFacts) -> str:
+def with_sources(said: Marked) -> str:
     """The text of an answer with the numbers of its evidence and what was not found behind its sentences."""
     written, at = "", 0
-    for note in fact.said.notes:
-        written += fact.said.text[at : note.at]
+    for note in said.notes:
+        written += said.text[at : note.at]
         written += f" ({references(note.sources)})" if note.sources else ""
         written += f" {note.sign} {note.reason}".rstrip() if note.sign else ""
         at = note.at
-    return written + fact.said.text[at:]
+    return written + said.text[at:]
 
 
 def _incident_cells(incident: KnownIncident) -> tuple[str, ...]:
