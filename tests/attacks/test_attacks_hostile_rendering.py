@@ -35,7 +35,8 @@ from sentinel_rag.surfaces.cli._marked_text import evidence_lines, fact_lines
 from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import StatusLine, TurnDisplay
 from sentinel_rag.surfaces.cli.audit import audit_line
-from sentinel_rag.surfaces.rendering.markdown import markdown_html, markdown_line, markdown_lines
+from sentinel_rag.surfaces.rendering.markdown import markdown_line, marked_html
+from sentinel_rag.surfaces.rendering.marks import Marked
 from sentinel_rag.surfaces.rendering.visible import csv_cell, safe
 from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
 from sentinel_rag.surfaces.web.turns import Event
@@ -205,19 +206,18 @@ def test_an_event_of_a_stream_is_one_event() -> None:
     assert failing(check) == []
 
 
-def test_markdown_becomes_harmless_html_clickable_or_not() -> None:
+def html_of(text: str) -> str:
+    return marked_html(Marked(text), lambda _, __: "")
+
+
+def test_markdown_becomes_harmless_html() -> None:
     def check(hostile: Hostile) -> None:
-        for clickable in (False, True):
-            tree = LexborHTMLParser(f"<main>{markdown_html(hostile.text, clickable=clickable)}</main>")
-            assert_harmless(tree)
-            links = [node.attributes for node in tree.css("a")]
-            assert clickable or not links
-            for link in links:
-                assert re.match(r"https?://", link["href"] or "", re.IGNORECASE)
-                assert {"noopener", "noreferrer"} <= set((link["rel"] or "").split())
-            # The entity stands in an address, where a parser decodes it; numbers of a list are no text of a page.
-            spelled = replace(hostile, text=re.sub(r"&#x09;|(?m:^\d\.)", "", hostile.text))
-            assert spelled.is_legible_in(text_of(tree))
+        tree = LexborHTMLParser(f"<main>{html_of(hostile.text)}</main>")
+        assert_harmless(tree)
+        assert not tree.css("a")
+        # The entity stands in an address, where a parser decodes it; numbers of a list are no text of a page.
+        spelled = replace(hostile, text=re.sub(r"&#x09;|(?m:^\d\.)", "", hostile.text))
+        assert spelled.is_legible_in(text_of(tree))
 
     assert failing(check) == []
 
@@ -304,8 +304,8 @@ def viewed(written: str) -> list[str]:
 @pytest.mark.requirement("SURF-6")
 def test_a_text_in_every_place_of_a_markdown_report_whatever_viewer_opens_it() -> None:
     def placed(text: str) -> str:
-        one, lines = markdown_line(text), markdown_lines(text)
-        return f"### 1. {one}\n\n{lines}\n\n- {one}\n\n| {one} | b |\n|---|---|\n| {one} | c |\n\n_{one}_\n"
+        one = markdown_line(text)
+        return f"### 1. {one}\n\n- {one}\n\n| {one} | b |\n|---|---|\n| {one} | c |\n\n_{one}_\n"
 
     plain = viewed(placed("plain"))
 
@@ -370,7 +370,7 @@ def test_numbers_and_plain_words_stay_as_they_are_in_csv(value: object, shown: s
 )
 def test_what_languages_need_stays(text: str) -> None:
     assert safe(text) == text
-    assert safe(text) in LexborHTMLParser(markdown_html(text)).body.text()  # type: ignore[union-attr]
+    assert safe(text) in LexborHTMLParser(html_of(text)).body.text()  # type: ignore[union-attr]
     assert markdown_line(text) == text
 
 

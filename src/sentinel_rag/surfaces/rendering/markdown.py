@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.surfaces.rendering.marks import Marked, Note
-from sentinel_rag.surfaces.rendering.visible import html_text, opened_host, safe, safe_cell
+from sentinel_rag.surfaces.rendering.visible import html_text, opened_host, safe_cell
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -34,15 +34,7 @@ _BARE_SCHEME = re.compile(r"\b(javascript|data|vbscript|file|mailto|xmpp|ftp)(:)
 
 def markdown_line(text: object, *, begins: bool = True) -> str:
     """`text` on one line, for a list item or a table cell; without `begins`, it goes on with a line."""
-    return _escaped(safe_cell(str(text)).strip(), begins=begins)
-
-
-def markdown_lines(text: object) -> str:
-    """`text` with its lines, each a line of one paragraph."""
-    return "\\\n".join(_escaped(line.strip()) or "&nbsp;" for line in safe(str(text)).strip().split("\n"))
-
-
-def _escaped(line: str, *, begins: bool = True) -> str:
+    line = safe_cell(str(text)).strip()
     marked = _MARKS.sub(lambda found: "\\" + found.group(), _ENTITY.sub(lambda found: _ENTITIES[found.group()], line))
     marked = _BARE_SCHEME.sub(r"\1&#58;", marked)
     marked = _ADDRESS.sub(lambda found: "&#58;" if found.group() == ":" else "&#46;", marked)
@@ -214,7 +206,6 @@ _BLOCKS = {
     "strong": "strong",
     "s": "s",
 }
-_ALONE = 'rel="noopener noreferrer nofollow" target="_blank" referrerpolicy="no-referrer"'
 _HEADING = "h4"
 """Of every level: an answer stands below the headings of its page, and cannot outrank them."""
 
@@ -225,12 +216,12 @@ _BORDER = re.compile(r"(?<!\\)\|")
 
 def parsed_answer(text: str) -> list[Token]:
     """The blocks of an answer: no HTML, no entity, and no reference whose address would stand elsewhere, unseen."""
-    return _answer_parser(tables_are_whole(text)).parse(text)
+    return _parser(tables_are_whole(text), links=True).parse(text)
 
 
 def parsed_without_links(text: str) -> list[Token]:
     """The same, with links, images and addresses left as they are written, for a surface that shows no links."""
-    return _spelled_out_parser(tables_are_whole(text)).parse(text)
+    return _parser(tables_are_whole(text), links=False).parse(text)
 
 
 def tables_are_whole(text: str) -> bool:
@@ -249,26 +240,19 @@ def tables_are_whole(text: str) -> bool:
     return True
 
 
-_NEVER = ("reference", "text_join")
-"""The second would join what stood behind a backslash with the text around it, whose place is then not found again."""
+_NEVER = ("reference", "text_join", "entity")
+"""The second rule would join what stood behind a backslash with the text around it, whose place is then not found."""
+
+
+_LINKS = ("link", "image", "autolink", "html_block", "html_inline")
 
 
 @cache
-def _answer_parser(tables: bool) -> MarkdownIt:
+def _parser(tables: bool, *, links: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").disable([*_NEVER, "entity"])
-    return _each_line_for_itself(parser.enable("table") if tables else parser)
-
-
-@cache
-def _spelled_out_parser(tables: bool) -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
-    parser = parser.enable("table") if tables else parser
-    parser.disable([*_NEVER, "link", "image", "autolink", "html_block", "html_inline", "entity"])
-    return _each_line_for_itself(parser)
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", *(["table"] * tables)])
+    return _each_line_for_itself(parser.disable([*_NEVER, *(() if links else _LINKS)]))
 
 
 def _each_line_for_itself(parser: MarkdownIt) -> MarkdownIt:
@@ -289,22 +273,16 @@ def _each_line_for_itself(parser: MarkdownIt) -> MarkdownIt:
     return parser
 
 
-def markdown_html(text: str, *, clickable: bool = False) -> str:
-    """`text` as HTML. Every new line of it stays a line. With `clickable` http and https links become `<a>` elements
-    that open in a page of their own, without a referrer."""
-    return "".join(_element(token, clickable) for token in parsed_answer(text))
-
-
 def marked_html(marked: Marked, put: Callable[[Note, bool], str]) -> str:
-    """An answer with its marks as HTML. `put` gives that of a note, and of one alone where the reason of a row stands
-    below its table."""
+    """An answer with its marks as HTML. Every new line of it stays a line, and no link of it opens. `put` gives that of
+    a note, and of one alone where the reason of a row stands below its table."""
     tokens = with_marks(parsed_answer(marked.text), marked)
-    return "".join(_element(token, False, put) for token in tokens)
+    return "".join(_element(token, put) for token in tokens)
 
 
-def _element(token: Token, clickable: bool, put: Callable[[Note, bool], str] = lambda _, __: "") -> str:
+def _element(token: Token, put: Callable[[Note, bool], str]) -> str:
     if token.type == "inline":
-        return _inline(token.children or (), clickable, put)
+        return _inline(token.children or (), put)
     if token.type in ("fence", "code_block"):
         told = f"{token.info.strip()}\n" if token.info.strip() else ""
         return f"<pre><code>{html_text(told + token.content.rstrip())}</code></pre>\n"
@@ -321,7 +299,7 @@ def _element(token: Token, clickable: bool, put: Callable[[Note, bool], str] = l
     return f"</{name}>\n" if token.nesting < 0 else f"<{name}>"
 
 
-def _inline(tokens: Sequence[Token], clickable: bool, put: Callable[[Note, bool], str]) -> str:
+def _inline(tokens: Sequence[Token], put: Callable[[Note, bool], str]) -> str:
     written: list[str] = []
     targets: list[tuple[str, str]] = []
     for token in tokens:
@@ -340,9 +318,8 @@ def _inline(tokens: Sequence[Token], clickable: bool, put: Callable[[Note, bool]
             written.append(f"[image, not loaded: {html_text(token.content)} ({html_text(leads)})]")
         elif token.type == "link_open":
             targets.append(_target(token, "href"))
-            written.append(_link_open(targets[-1][0], clickable))
         elif token.type == "link_close":
-            written.append(_link_close(*targets.pop(), clickable))
+            written.append(_leads_to(*targets.pop()))
         elif token.type in ("em_open", "em_close", "strong_open", "strong_close", "s_open", "s_close"):
             written.append(f"<{'/' if token.nesting < 0 else ''}{_BLOCKS[token.type.partition('_')[0]]}>")
         else:
@@ -355,15 +332,8 @@ def _target(token: Token, name: str) -> tuple[str, str]:
     return str(token.attrGet(name) or ""), str(token.attrGet("title") or "")
 
 
-def _link_open(target: str, clickable: bool) -> str:
-    if not clickable or opened_host(target) is None:
-        return ""
-    return f'<a href="{html_text(target)}" {_ALONE}>'
-
-
-def _link_close(target: str, title: str, clickable: bool) -> str:
+def _leads_to(target: str, title: str) -> str:
+    """Where a link would lead, behind its words."""
     host = opened_host(target)
     said = html_text(f"{target} {title}".strip())
-    if host is None:
-        return f" [not a link: {said}]"
-    return f"{'</a>' if clickable else ''} [{html_text(host)}: {said}]"
+    return f" [not a link: {said}]" if host is None else f" [{html_text(host)}: {said}]"
