@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.app.run_state import RunState
@@ -14,33 +14,36 @@ from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.settings import Settings, workspace_name
 from sentinel_rag.surfaces.cli._clients import AgentClient, user_session
 from sentinel_rag.surfaces.cli._errors import report
+from sentinel_rag.surfaces.cli._output import print_table, print_words
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.conversations.store import ConversationStore
     from sentinel_rag.surfaces.cli._render import AnswerPages
 
-COMMANDS = {
-    "/help": "this list",
-    "/status": "which parts run, and where",
-    "/workspace": "the workspaces; with a name: where the questions go from here on",
-    "/tz": "the time zone of days and times; with a name such as Europe/Berlin: from here on",
-    "/verbosity": "short (facts alone), normal, or full (with the evidence of each fact)",
-    "/refresh": "past incidents up to date in the knowledge base; /refresh all: also what did not change",
-    "/more": "the rest of the last answer, then its details: ids, addresses, sources, calls",
-    "/evidence": "sources and facts of the last answer; s1: the source ˢ¹; 3: fact 3; [2]: that line of a table",
-    "/found": "only: answers without what was not found or is contradicted; all: the whole of them",
-    "/again": "a question once more, to be edited: the last one, or that number of /history",
-    "/thumb": "whether the last answer helped: up, down, with a reason; none takes it back",
-    "/cost": "what the last answer and this conversation took: tokens, and money where the model has a price",
-    "/texts": "texts in alerts that attackers may have left to be obeyed, of 14 days; with a number: of so many",
-    "/approvals": "calls that wait for a person; with an ID: one of them whole",
-    "/rename": "another title for this conversation",
-    "/history": "what was asked and answered in this conversation",
-    "/export": "a hand-over report of this conversation: /export [md|html|csv|results] [PATH] [--force] [--reveal]",
-    "/clear": "start over with what is known; /clear all: in a new session, with nothing",
-    "/quit": "leave (so does Ctrl-D)",
-}
+Method = Callable[["ChatCommands", Sequence[str]], None]
+
+
+class ChatCommand(NamedTuple):
+    """What a command does, and the words that Tab completes behind it, as far as they are always the same."""
+
+    meaning: str
+    run: Method
+    words: tuple[str, ...] = ()
+
+
+COMMANDS: dict[str, ChatCommand] = {}
+"""In the order of their help."""
+
+
+def _command(name: str, meaning: str, *words: str) -> Callable[[Method], Method]:
+    def register(run: Method) -> Method:
+        COMMANDS[name] = ChatCommand(meaning, run, words)
+        return run
+
+    return register
+
+
 HISTORY_LINES = 3
 MOST_REASON = 600
 """Characters of why an answer helped or did not, as on the page."""
@@ -65,40 +68,35 @@ class ChatCommands:
         """What stands in the next prompt, to be edited."""
         self.pages: AnswerPages | None = None
         """Its lines that were not shown yet."""
-        self._actions: dict[str, Callable[[Sequence[str]], None]] = {
-            "/help": lambda _: _print_help(),
-            "/status": lambda _: _print_status(),
-            "/workspace": self._choose_workspace,
-            "/tz": self._choose_timezone,
-            "/verbosity": self._choose_verbosity,
-            "/refresh": self._refresh,
-            "/more": lambda _: self._print_more(),
-            "/evidence": self._print_evidence,
-            "/found": self._choose_found,
-            "/again": self._again,
-            "/thumb": self._think,
-            "/cost": lambda _: self._print_cost(),
-            "/texts": self._print_texts,
-            "/approvals": _print_approvals,
-            "/rename": self._rename,
-            "/history": lambda _: self._print_history(),
-            "/export": self._export,
-            "/clear": self._clear,
-        }
 
     def run(self, text: str) -> None:
         """Carry out one command. A failure is told, and ends nothing."""
         name, *words = text.split()
-        action = self._actions.get(name)
-        if action is None:
+        command = COMMANDS.get(name)
+        if command is None:
             near = _nearest(name)
             print(f"There is no command {name!r}; {f'did you mean {near}? ' if near else ''}/help lists them.")
             return
         try:
-            action(words)
+            command.run(self, words)
         except SentinelError as error:
             report(error, as_json=False)
 
+    @_command("/help", "this list")
+    def _print_help(self, _: Sequence[str]) -> None:
+        print_table(("", ""), [(name, each.meaning) for name, each in COMMANDS.items()])
+        print_words(
+            '\nExamples: "high severity incidents of the last 7 days", "details of [2]", "which accounts are in it?"\n'
+            "Ctrl-C stops a question, Ctrl-D leaves, Tab completes; a pasted text waits for Enter."
+        )
+
+    @_command("/status", "which parts run, and where")
+    def _print_status(self, _: Sequence[str]) -> None:
+        from sentinel_rag.surfaces.cli.status import run as print_status
+
+        print_status(as_json=False)
+
+    @_command("/workspace", "the workspaces; with a name: where the questions go from here on")
     def _choose_workspace(self, words: Sequence[str]) -> None:
         if not words:
             chosen = self._client.workspace or (self.served[0] if self.served else "the default one")
@@ -120,6 +118,7 @@ class ChatCommands:
             return
         print(f"Questions go to {name} from here on.")
 
+    @_command("/tz", "the time zone of days and times; with a name such as Europe/Berlin: from here on")
     def _choose_timezone(self, words: Sequence[str]) -> None:
         if not words:
             print(f"Days and times are those of {self._client.timezone or self._settings.timezone}.")
@@ -132,6 +131,7 @@ class ChatCommands:
         self._client.timezone = zone.key
         print(f"Days and times are those of {zone.key} from here on.")
 
+    @_command("/verbosity", "short (facts alone), normal, or full (with the evidence of each fact)", *Verbosity)
     def _choose_verbosity(self, words: Sequence[str]) -> None:
         if not words:
             print(f"Answers are {self._client.verbosity or Verbosity.NORMAL}; there are: {', '.join(Verbosity)}.")
@@ -142,15 +142,9 @@ class ChatCommands:
         self._client.verbosity = Verbosity(words[0].lower())
         print(f"Answers are {self._client.verbosity} from here on.")
 
-    def _choose_found(self, words: Sequence[str]) -> None:
-        wanted = words[0].lower() if words else ""
-        if wanted not in ("", "only", "all"):
-            print(f"There is no /found {words[0]!r}; there are: only, all.")
-            return
-        self.only_found = wanted == "only" if wanted else self.only_found
-        hides = "hide what was not found or is contradicted, and say how much" if self.only_found else "are shown whole"
-        print(f"Answers {hides}{' from here on' if wanted else ''}.")
-
+    @_command(
+        "/refresh", "past incidents up to date in the knowledge base; /refresh all: also what did not change", "all"
+    )
     def _refresh(self, words: Sequence[str]) -> None:
         """This process asks the tool server itself: the agent has no part in it."""
         from sentinel_rag.surfaces.cli.knowledge_ingest import INTERRUPTED, print_outcomes, told_ingest
@@ -161,7 +155,8 @@ class ChatCommands:
         except KeyboardInterrupt:
             print(INTERRUPTED)
 
-    def _print_more(self) -> None:
+    @_command("/more", "the rest of the last answer, then its details: ids, addresses, sources, calls")
+    def _print_more(self, _: Sequence[str]) -> None:
         if self.pages is None:
             print("There is no more of the last answer.")
             return
@@ -169,6 +164,9 @@ class ChatCommands:
 
         self.pages.print_next(console())
 
+    @_command(
+        "/evidence", "sources and facts of the last answer; s1: the source ˢ¹; 3: fact 3; [2]: that line of a table"
+    )
     def _print_evidence(self, words: Sequence[str]) -> None:
         from sentinel_rag.surfaces.cli._marked_text import evidence_lines, fact_lines, source_lines
 
@@ -183,6 +181,19 @@ class ChatCommands:
         else:
             print("No fact of the last answer comes from a tool.")
 
+    @_command(
+        "/found", "only: answers without what was not found or is contradicted; all: the whole of them", "only", "all"
+    )
+    def _choose_found(self, words: Sequence[str]) -> None:
+        wanted = words[0].lower() if words else ""
+        if wanted not in ("", "only", "all"):
+            print(f"There is no /found {words[0]!r}; there are: only, all.")
+            return
+        self.only_found = wanted == "only" if wanted else self.only_found
+        hides = "hide what was not found or is contradicted, and say how much" if self.only_found else "are shown whole"
+        print(f"Answers {hides}{' from here on' if wanted else ''}.")
+
+    @_command("/again", "a question once more, to be edited: the last one, or that number of /history")
     def _again(self, words: Sequence[str]) -> None:
         number = max(self.asked, default=0) if not words else int(words[0]) if words[0].isdecimal() else 0
         if number not in self.asked:
@@ -190,6 +201,9 @@ class ChatCommands:
             return
         self.draft = self.asked[number]
 
+    @_command(
+        "/thumb", "whether the last answer helped: up, down, with a reason; none takes it back", "up", "down", "none"
+    )
     def _think(self, words: Sequence[str]) -> None:
         thumb, reason = words[0].lower() if words else "", " ".join(words[1:])
         if thumb not in ("up", "down", "none"):
@@ -201,6 +215,35 @@ class ChatCommands:
         else:
             print("It is taken back." if thumb == "none" else "It is kept with the answer.")
 
+    @_command("/cost", "what the last answer and this conversation took: tokens, and money where the model has a price")
+    def _print_cost(self, _: Sequence[str]) -> None:
+        from sentinel_rag.surfaces.cli.usage import print_conversation
+
+        if self._client.session_id is None or self.last_answer is None:
+            print("Nothing was answered yet, so nothing was used.")
+            return
+        print_conversation(self._settings, self._client.session_id, self.last_answer.model)
+
+    @_command(
+        "/texts", "texts in alerts that attackers may have left to be obeyed, of 14 days; with a number: of so many"
+    )
+    def _print_texts(self, words: Sequence[str]) -> None:
+        from sentinel_rag.surfaces.cli import texts
+
+        days = int(words[0]) if words and words[0].isdecimal() else 14
+        texts.show(user_session(self._state, self._settings), self._client.workspace, days)
+
+    @_command("/approvals", "calls that wait for a person; with an ID: one of them whole")
+    def _print_approvals(self, words: Sequence[str]) -> None:
+        from sentinel_rag.surfaces.cli import approvals
+
+        if words:
+            approvals.show(words[0], last=False, as_json=False)
+            print(f"\nDecide in another terminal: sentinel approvals approve {safe_cell(words[0])} (or deny)")
+        else:
+            approvals.list_all("pending", as_json=False)
+
+    @_command("/rename", "another title for this conversation")
     def _rename(self, words: Sequence[str]) -> None:
         title = " ".join(words)
         if not title:
@@ -210,31 +253,8 @@ class ChatCommands:
         else:
             print("It has that title; sentinel chat --list shows it.")
 
-    def _keep(self, change: Callable[[ConversationStore, str], bool]) -> bool:
-        """Whether the change was made of this conversation as it is kept."""
-        from sentinel_rag.app.conversations import kept_conversations
-
-        session_id = self._client.session_id
-        if session_id is None:
-            return False
-        with closing(kept_conversations(self._settings)) as store:
-            return change(store, session_id)
-
-    def _print_cost(self) -> None:
-        from sentinel_rag.surfaces.cli.usage import print_conversation
-
-        if self._client.session_id is None or self.last_answer is None:
-            print("Nothing was answered yet, so nothing was used.")
-            return
-        print_conversation(self._settings, self._client.session_id, self.last_answer.model)
-
-    def _print_texts(self, words: Sequence[str]) -> None:
-        from sentinel_rag.surfaces.cli import texts
-
-        days = int(words[0]) if words and words[0].isdecimal() else 14
-        texts.show(user_session(self._state, self._settings), self._client.workspace, days)
-
-    def _print_history(self) -> None:
+    @_command("/history", "what was asked and answered in this conversation")
+    def _print_history(self, _: Sequence[str]) -> None:
         session_id = self._client.session_id
         if session_id is None:
             print("Nothing was asked in this conversation yet.")
@@ -255,6 +275,15 @@ class ChatCommands:
         if stored is None or not stored.turns:
             print("Nothing of this conversation is kept.")
 
+    @_command(
+        "/export",
+        "a hand-over report of this conversation: /export [md|html|csv|results] [PATH] [--force] [--reveal]",
+        "md",
+        "html",
+        "csv",
+        "--force",
+        "--reveal",
+    )
     def _export(self, words: Sequence[str]) -> None:
         if self._client.session_id is None:
             print("Nothing was asked in this conversation yet.")
@@ -263,6 +292,7 @@ class ChatCommands:
 
         export(self._settings, self._client.session_id, wish_of_words(words))
 
+    @_command("/clear", "start over with what is known; /clear all: in a new session, with nothing", "all")
     def _clear(self, words: Sequence[str]) -> None:
         if words and words[0].lower() == "all":
             self._client.forget()
@@ -281,38 +311,26 @@ class ChatCommands:
             told = ", ".join(part.strip() for part in fact.text.strip(" |").split(" | "))
             print(f"  - {safe_cell(told)} ({safe_cell(fact.tool)}, as of {safe_cell(both(fact.at, str(zone)))})")
 
+    @_command("/quit", "leave (so does Ctrl-D)")
+    def _leave(self, _: Sequence[str]) -> None:
+        """The chat sees to it itself."""
+
+    def _keep(self, change: Callable[[ConversationStore, str], bool]) -> bool:
+        """Whether the change was made of this conversation as it is kept."""
+        from sentinel_rag.app.conversations import kept_conversations
+
+        session_id = self._client.session_id
+        if session_id is None:
+            return False
+        with closing(kept_conversations(self._settings)) as store:
+            return change(store, session_id)
+
 
 def _opinion(thumb: str, reason: str) -> dict[str, Any] | None:
     return None if thumb == "none" else {"good": thumb == "up", "reason": reason}
-
-
-def _print_approvals(words: Sequence[str]) -> None:
-    from sentinel_rag.surfaces.cli import approvals
-
-    if words:
-        approvals.show(words[0], last=False, as_json=False)
-        print(f"\nDecide in another terminal: sentinel approvals approve {safe_cell(words[0])} (or deny)")
-    else:
-        approvals.list_all("pending", as_json=False)
-
-
-def _print_help() -> None:
-    from sentinel_rag.surfaces.cli._render import console, print_table, print_words
-
-    print_table(console(), "", ("", ""), tuple(COMMANDS.items()))
-    print_words(
-        '\nExamples: "high severity incidents of the last 7 days", "details of [2]", "which accounts are in it?"\n'
-        "Ctrl-C stops a question, Ctrl-D leaves, Tab completes; a pasted text waits for Enter."
-    )
 
 
 def _nearest(name: str) -> str:
     import difflib
 
     return next(iter(difflib.get_close_matches(name.lower(), COMMANDS, n=1)), "")
-
-
-def _print_status() -> None:
-    from sentinel_rag.surfaces.cli.status import run as print_status
-
-    print_status(as_json=False)

@@ -15,7 +15,6 @@ from prompt_toolkit.history import FileHistory  # noqa: TID253  # as above
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent  # noqa: TID253  # as above
 from prompt_toolkit.keys import Keys  # noqa: TID253  # as above
 
-from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
 from sentinel_rag.settings import Settings
@@ -41,9 +40,9 @@ class ChatCompleter(Completer):
         line = document.text_before_cursor
         word = line.split(" ")[-1].rpartition("\n")[2]
         if line.startswith("/") and " " not in line:
-            for name, meaning in COMMANDS.items():
+            for name, each in COMMANDS.items():
                 if name.startswith(line):
-                    yield Completion(name, -len(line), display_meta=meaning)
+                    yield Completion(name, -len(line), display_meta=each.meaning)
             return
         for found in _fitting(self._words(line), word.removeprefix("#")):
             yield Completion(found, -len(word.removeprefix("#")))
@@ -55,20 +54,10 @@ class ChatCompleter(Completer):
             return sorted(available_timezones())
         if command == "/workspace":
             return self._served
-        if command == "/verbosity":
-            return tuple(Verbosity)
-        if command in ("/refresh", "/clear"):
-            return ("all",)
         if command == "/evidence":
             return evidence_numbers(answer) if answer is not None else ()
-        if command == "/found":
-            return ("only", "all")
-        if command == "/thumb":
-            return ("up", "down", "none")
-        if command == "/export":
-            return ("md", "html", "csv", "--force", "--reveal")
         if command.startswith("/"):
-            return ()
+            return COMMANDS[command].words if command in COMMANDS else ()
         return (*(shown_names(answer) if answer is not None else ()), *self._template_names())
 
     def _template_names(self) -> tuple[str, ...]:

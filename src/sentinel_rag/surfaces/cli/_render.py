@@ -95,7 +95,7 @@ def body_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterat
     for table in answer.tables:
         if not table.folded:
             yield AnswerLine(Text())
-            yield from _table(target, table, whole=how.whole)
+            yield from drawn_table(target, table, whole=how.whole)
 
 
 def _with_headings(lines: Sequence[Text]) -> Iterator[AnswerLine]:
@@ -128,10 +128,12 @@ def closing_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Ite
 def detail_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[AnswerLine]:
     """What is shown on demand: tables whole, sources of the sentences, the calls, and the evidence of each fact."""
     for table in answer.tables:
-        shortened = not how.whole and any(line.text.style == NOT_WHOLE for line in _table(target, table, whole=False))
+        shortened = not how.whole and any(
+            line.text.style == NOT_WHOLE for line in drawn_table(target, table, whole=False)
+        )
         if table.folded or shortened:
             yield AnswerLine(Text())
-            yield from _table(target, table, whole=True)
+            yield from drawn_table(target, table, whole=True)
     below: list[Text] = []
     if sources := list(source_lines(answer, whole=how.evidence, hidden=how.hidden)):
         below += [Text(), Text(sources[0]), *(Text(line, style="dim") for line in sources[1:])]
@@ -202,12 +204,6 @@ def _calls_told(calls: Sequence[ToolTrace]) -> Iterator[str]:
         yield "PARTIAL"
 
 
-def print_table(target: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """A table of plain cells, for commands that list things."""
-    for line in _table(target, Table(columns, tuple(rows), title)):
-        target.print(line.text, soft_wrap=True)
-
-
 def print_begun(written: Written) -> None:
     """The beginning of an answer that did not come to its end."""
     target = console()
@@ -216,12 +212,8 @@ def print_begun(written: Written) -> None:
     target.print(Text("... the answer was not finished.", style="bold"))
 
 
-def print_words(text: str) -> None:
-    """Sentences of ours to standard output, folded between words."""
-    console().print(Text(safe(text)))
-
-
-def _table(target: Console, table: Table, *, whole: bool = True) -> Iterator[AnswerLine]:
+def drawn_table(target: Console, table: Table, *, whole: bool = True) -> Iterator[AnswerLine]:
+    """A table in lines, below a trend of its counts."""
     counts = trend_of(table.columns, table.rows) if target.is_terminal else []
     if any(counts):
         drawn = sparkline(counts, plain=plain_lines(target), most=target.width - 24)

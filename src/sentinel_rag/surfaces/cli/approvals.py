@@ -19,6 +19,7 @@ from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._approval_page import arguments_in_short, page, summary, time_left
 from sentinel_rag.surfaces.cli._clients import ApprovalsClient, UserSession, connect
 from sentinel_rag.surfaces.cli._errors import report
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 COLUMNS = ("id", "state", "asked", "left", "tool", "what", "who: rule")
@@ -30,14 +31,12 @@ def list_all(state: str, *, as_json: bool) -> int:
     """Print the approvals in `state` (`all` for any), oldest first; 3 if there are none."""
     found = connect(load_settings()).page(None if state == "all" else state)
     if as_json:
-        print(json.dumps(found, indent=2))
+        print_json(found)
     elif not found["approvals"]:
         print("Nothing waits for a decision." if state == "pending" else f"There are no approvals in state {state}.")
     else:
-        from sentinel_rag.surfaces.cli._render import console, print_table
-
         now = utc_now()
-        print_table(console(), "", COLUMNS, [summary(each, now) for each in found["approvals"]])
+        print_table(COLUMNS, [summary(each, now) for each in found["approvals"]])
         if found["left_off"]:
             print(f"\n{found['left_off']} {'newer' if state == 'pending' else 'older'} ones are not shown.")
         if state == "pending":
@@ -62,7 +61,7 @@ def decide(approval_id: str | None, verb: str, *, last: bool = False, comment: s
     client = connect(load_settings())
     decided = client.decide(_chosen(client, approval_id, last=last), verb, comment)
     if as_json:
-        print(json.dumps(decided, indent=2))
+        print_json(decided)
     elif verb == "lift":
         print(safe_cell(f"Lifted: {decided['tool']} ({arguments_in_short(decided)}) may be asked about again."))
     else:
@@ -123,40 +122,44 @@ def _arriving(settings: Settings) -> Iterator[tuple[ApprovalsClient, dict[str, A
 
 def _ask(client: ApprovalsClient, approval_id: str) -> bool:
     """Ask the person at the terminal; False if they want no more questions."""
-    _forget_typed_ahead()
     try:
-        answer = input("\nApprove this one call? [y = approve, n = deny, Enter = later] ").strip().lower()
+        yes = _answer("Approve this one call? [y = approve, n = deny, Enter = later]")
     except EOFError:
         print()
         return False
-    verb = {"y": "approve", "yes": "approve", "n": "deny", "no": "deny"}.get(answer)
-    if verb is None:
+    if yes is None:
         print("It goes on waiting.", flush=True)
         return True
     try:
-        _print_decided(client.decide(approval_id, verb, ""))
+        _print_decided(client.decide(approval_id, "approve" if yes else "deny", ""))
     except SentinelError as error:  # it was decided elsewhere or has expired meanwhile: the next one may be decided
         report(error, as_json=False)
     return True
 
 
-def _forget_typed_ahead() -> None:
-    """What was typed before the question was seen is no answer to it."""
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
+
+
+def _answer(question: str) -> bool | None:
+    """The person's word; None for any other. What was typed before the question was seen is no answer to it. Raises
+    EOFError."""
     import termios
 
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    return _ANSWERS.get(input(f"\n{question} ").strip().lower())
 
 
 def _print(approval: dict[str, Any], *, as_json: bool, one_line: bool = False) -> None:
     if as_json:
         print(json.dumps(approval, indent=None if one_line else 2), flush=True)
         return
-    import shutil
-
-    width = shutil.get_terminal_size((100, 24)).columns
-    print(page(approval, width=width, now=utc_now()), flush=True)
+    _print_page(approval)
     if one_line:
         print(flush=True)
+
+
+def _print_page(approval: dict[str, Any]) -> None:
+    print(page(approval, width=shutil.get_terminal_size((100, 24)).columns, now=utc_now()), flush=True)
 
 
 def _print_decided(approval: dict[str, Any]) -> None:
@@ -190,8 +193,6 @@ def _ran(approval: dict[str, Any]) -> str:
 GO_ON = "do it now"
 """What the agent is asked once the person has confirmed: exactly that call."""
 
-_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
-
 
 def confirmed(user: UserSession | None, session_id: str | None) -> bool:
     """Show each call of the session that waits for this person and take their word; whether one may run now."""
@@ -200,8 +201,11 @@ def confirmed(user: UserSession | None, session_id: str | None) -> bool:
     may_run = False
     try:
         for waiting in user.to_confirm(session_id):
-            print(page(waiting, width=shutil.get_terminal_size((100, 24)).columns, now=utc_now()), flush=True)
-            answer = _answer()
+            _print_page(waiting)
+            try:
+                answer = _answer("Do exactly this? [y = yes, n = no, Enter = later]")
+            except EOFError:
+                answer = None
             if answer is None:
                 print("It goes on waiting; ask again to see it.", flush=True)
                 continue
@@ -210,14 +214,3 @@ def confirmed(user: UserSession | None, session_id: str | None) -> bool:
     except SentinelError as error:  # it was decided elsewhere, or the gateway is away
         report(error, as_json=False)
     return may_run
-
-
-def _answer() -> bool | None:
-    import termios
-
-    termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    try:
-        text = input("\nDo exactly this? [y = yes, n = no, Enter = later] ")
-    except EOFError:
-        return None
-    return _ANSWERS.get(text.strip().lower())

@@ -25,6 +25,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.storage.port import folder_of
 from sentinel_rag.surfaces.cli._moments import moment
+from sentinel_rag.surfaces.cli._output import print_json
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 
@@ -66,7 +67,7 @@ def show(
         if as_json:
             print(json.dumps(entry.to_dict()))
         elif audit_id is not None:
-            print(json.dumps(entry.to_dict(), indent=2))
+            print_json(entry.to_dict())
         else:
             print(audit_line(entry.to_dict()))
     if not entries and not as_json:

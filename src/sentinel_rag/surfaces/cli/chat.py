@@ -19,6 +19,7 @@ from sentinel_rag.surfaces.cli._chat_commands import COMMANDS as COMMANDS
 from sentinel_rag.surfaces.cli._chat_commands import ChatCommands
 from sentinel_rag.surfaces.cli._clients import AgentClient, UserSession, user_session
 from sentinel_rag.surfaces.cli._errors import report
+from sentinel_rag.surfaces.cli._output import print_words
 from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.cli.approvals import GO_ON, confirmed
 from sentinel_rag.surfaces.cli.ask import checked_question, keeping_text, not_utf8, waiting
@@ -123,8 +124,6 @@ def _answered(
 
 
 def _welcome(workspace: str | None) -> None:
-    from sentinel_rag.surfaces.cli._render import print_words
-
     where = "" if workspace is None else f" Questions go to the workspace {workspace}."
     print_words(f"Ask about incidents, alerts, entities or logs. /help lists the commands.{where}")
 

@@ -27,6 +27,7 @@ from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._approval_page import arguments_in_short
 from sentinel_rag.surfaces.cli._clients import AgentClient, ApprovalsClient, call_gateway, user_session
+from sentinel_rag.surfaces.cli._output import print_json, print_words
 from sentinel_rag.surfaces.cli._zones import attached_zones, home_to_itself
 from sentinel_rag.surfaces.cli.approvals import GO_ON
 from sentinel_rag.surfaces.cli.ask import waiting
@@ -93,7 +94,7 @@ def run(*, as_json: bool, whole: bool) -> int:
         except _Left:
             return 0
     if as_json:
-        print(json.dumps(shown.to_dict(), indent=2))
+        print_json(shown.to_dict())
     return 0 if shown.went_well else 1
 
 
@@ -247,8 +248,6 @@ class _Stage:
     def say(self, words: str) -> None:
         """A line of the demo's own."""
         if not self.quiet:
-            from sentinel_rag.surfaces.cli._render import print_words
-
             print_words(words)
 
 

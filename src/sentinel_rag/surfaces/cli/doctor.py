@@ -18,6 +18,7 @@ from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import Settings, load_settings, misspelt_settings
 from sentinel_rag.surfaces.cli import doctor_checks
+from sentinel_rag.surfaces.cli._output import print_json
 from sentinel_rag.surfaces.cli.doctor_checks import (
     CLOCK_TOLERANCE,
     Check,
@@ -238,7 +239,7 @@ def run(*, as_json: bool, azure: bool = False, model: bool = False) -> int:
     if model:
         findings += _asked("model call", model_calls)
     if as_json:
-        print(json.dumps([finding.to_dict() for finding in findings], indent=2))
+        print_json([finding.to_dict() for finding in findings])
     else:
         _print(findings)
     return 1 if any(finding.level is Level.FAIL for finding in findings) else 0

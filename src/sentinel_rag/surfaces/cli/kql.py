@@ -27,6 +27,7 @@ from sentinel_rag.sentinel.templates.template_registry import (
 )
 from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
 from sentinel_rag.surfaces.cli._moments import window_of
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.rendering.visible import plain_cell, safe, safe_cell
 
 if TYPE_CHECKING:
@@ -109,11 +110,9 @@ def print_rows(
     notes: Sequence[str],
 ) -> None:
     """The rows, their number, the totals over all of them, and what else there is to know."""
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
     if rows:
         cells = [tuple(plain_cell(row.get(name)) for name in dict.fromkeys(names)) for row in rows]
-        print_table(console(), "", tuple(dict.fromkeys(names)), cells)
+        print_table(tuple(dict.fromkeys(names)), cells)
         print()
     if total is None:
         print(f"First {len(rows):,} rows; more match.")
@@ -178,11 +177,8 @@ def templates(name: str | None, *, as_json: bool) -> int:
     known = load_templates(own=settings.templates)
     shown = list(known.values()) if name is None else [_named(known, name)]
     if as_json:
-        print(json.dumps([_as_json(template, settings) for template in shown], indent=2))
+        print_json([_as_json(template, settings) for template in shown])
         return 0
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
-    target = console()
     if name is None:
         rows = [
             (
@@ -193,7 +189,7 @@ def templates(name: str | None, *, as_json: bool) -> int:
             )
             for template in shown
         ]
-        print_table(target, "", ("template", "parameters", "tables", "what it shows"), rows)
+        print_table(("template", "parameters", "tables", "what it shows"), rows)
         print(f"\n{len(rows)} templates; a parameter with ? may be left out. One of them: sentinel kql templates NAME")
     else:
         _print_template(shown[0], settings)
@@ -279,7 +275,7 @@ def lint(path: str | None, *, as_json: bool) -> int:
         problems += report.problems
         warnings += report.warnings
     if as_json:
-        print(json.dumps({"sound": templates, "problems": problems, "warnings": warnings}, indent=2))
+        print_json({"sound": templates, "problems": problems, "warnings": warnings})
     else:
         for problem in problems:
             print(safe_cell(problem))
@@ -361,8 +357,6 @@ def _file_of(template: KqlTemplate, settings: Settings) -> Path:
 
 
 def _print_template(template: KqlTemplate, settings: Settings) -> None:
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
     print(safe(f"{template.name}: {template.description}"))
     print(safe(f"Tables: {', '.join(template.tables)}. File: {_file_of(template, settings)}"))
     if template.tactics or template.techniques:
@@ -378,6 +372,6 @@ def _print_template(template: KqlTemplate, settings: Settings) -> None:
     ]
     if rows:
         print()
-        print_table(console(), "", ("parameter", "type", "needed", "meaning"), rows)
+        print_table(("parameter", "type", "needed", "meaning"), rows)
     print(safe("\nQuestions that it answers:\n" + "\n".join(f"  {question}" for question in template.questions)))
     print(safe(f"\n{template.kql}"))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.surfaces.cli._output import print_json
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def check(
     remark = "" if missing is None else f"{_NO_PARSER}: {missing.missing} {missing.next_step}"
     if as_json:
         name = "fallback" if official is None else "microsoft"
-        print(json.dumps({"parser": name, "remark": remark, **counts.to_dict(), "files": told}, indent=2))
+        print_json({"parser": name, "remark": remark, **counts.to_dict(), "files": told})
     else:
         if remark:
             print(safe_cell(remark))
@@ -259,7 +260,7 @@ def install(*, as_json: bool) -> int:
     node = ".".join(str(part) for part in state.node.version)
     if as_json:
         found = {"version": state.version, "folder": str(state.folder), "node": node, "installed": bool(before.missing)}
-        print(json.dumps(found, indent=2))
+        print_json(found)
     else:
         done = "is installed now" if before.missing else "was there already"
         print(f"Microsoft's KQL parser {state.version} {done}, in {state.folder}; it runs on node {node}.")

@@ -36,6 +36,7 @@ from sentinel_rag.gateway.policy_tools import (
 )
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._moments import moment
+from sentinel_rag.surfaces.cli._output import print_json
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 FAILED = 5
@@ -53,7 +54,7 @@ def check(file: str | None, *, as_json: bool) -> int:
     rules = sum(len(tool.rules) for tool in policy.tools.values())
     if as_json:
         found = {"policy": policy.sha256, "file": str(path), "tools": len(policy.tools), "rules": rules}
-        print(json.dumps({**found, "warnings": warnings}, indent=2))
+        print_json({**found, "warnings": warnings})
         return 0
     print(safe(f"{path} loads: {len(policy.tools)} tools, {rules} rules, version {policy.sha256[:12]}."))
     for warning in warnings:
@@ -68,7 +69,7 @@ def test(cases: Sequence[str], *, policy_file: str | None, as_json: bool) -> int
     results = _results(policy, [Path(case) for case in cases] or [_cases_folder(path)])
     failed = [result for result in results if not result.passed]
     if as_json:
-        print(json.dumps({"cases": len(results), "failed": [_result_dict(result) for result in failed]}, indent=2))
+        print_json({"cases": len(results), "failed": [_result_dict(result) for result in failed]})
     else:
         for result in failed:
             print(safe(f"FAILED {result.case.name} ({result.case.place})"))
@@ -105,7 +106,7 @@ def explain(
         )
         story = story_of_call(policy, call, _arguments(policy, call, arguments), facts)
     if as_json:
-        print(json.dumps(story.to_dict(), indent=2))
+        print_json(story.to_dict())
     else:
         for line in story.lines():
             print(safe(line))
@@ -120,7 +121,7 @@ def replay(*, policy_file: str | None = None, since: str | None, as_json: bool) 
     run.add_all(_records(journal_reader(settings), since))
     report = run.report()
     if as_json:
-        print(json.dumps(report.to_dict(), indent=2))
+        print_json(report.to_dict())
     else:
         _print_replay(report, candidate)
     return NOT_THE_SAME if candidate is None and report.changes else 0
@@ -152,7 +153,7 @@ def diff(old: str, new: str, *, since: str | None, as_json: bool) -> int:
             ],
             "audited_calls": None if report is None else report.to_dict(),
         }
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return 0
     print(f"{len(keys)} keys differ." if keys else "No key differs.")
     for key in keys:

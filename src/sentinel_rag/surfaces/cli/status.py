@@ -13,6 +13,7 @@ from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.app.tls import connection_here
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.cli._zones import DEFAULT_WORKSPACE, choose_workspace
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 
@@ -27,15 +28,13 @@ def run(*, as_json: bool, url: bool = False) -> int:
     settings = load_settings()
     found = addresses(settings, RunFolder(settings.home).read())
     if as_json:
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return 0
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
     parts = {name: found[name] for name in ("interceptor", "agent", "web", "workspace")}
     parts |= {f"workspace {name}": part for name, part in list(found["workspaces"].items())[1:]}
     parts |= {f"executor {name}": part for name, part in found["executors"].items()}
     rows = [(name, part["state"], part["url"] or "-", str(part["pid"] or "-")) for name, part in parts.items()]
-    print_table(console(), "", ("part", "state", "url", "process"), rows)
+    print_table(("part", "state", "url", "process"), rows)
     print(f"\npolicy     {found['policy']}\nhome       {found['home']}")
     print(f"logs       {found['logs']}\nworkspace  {found['serves']}")
     print(f"chats      {found['conversations'] or 'not kept (SENTINEL_CHAT_KEEP_DAYS is 0)'}")

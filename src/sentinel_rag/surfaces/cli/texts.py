@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._clients import UserSession, user_session
+from sentinel_rag.surfaces.cli._output import print_json, print_words
 from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.cli.ask import waiting
 from sentinel_rag.surfaces.outside_texts import OutsideText, outside_texts
@@ -44,7 +44,7 @@ def show(user: UserSession | None, workspace: str | None, days: int, *, as_json:
                 break
     texts = sorted(found.values(), key=lambda each: -len(each.why))
     if as_json:
-        print(json.dumps({"alerts_read": read, "alerts_total": total, "texts": list(map(asdict, texts))}, indent=2))
+        print_json({"alerts_read": read, "alerts_total": total, "texts": list(map(asdict, texts))})
     else:
         of = "an unknown number of" if total is None else total
         _print(texts, f"{read} of {of} alerts of {days} day{'' if days == 1 else 's'}")
@@ -54,7 +54,7 @@ def show(user: UserSession | None, workspace: str | None, days: int, *, as_json:
 def _print(texts: list[OutsideText], looked_at: str) -> None:
     from rich.text import Text
 
-    from sentinel_rag.surfaces.cli._render import console, print_words
+    from sentinel_rag.surfaces.cli._render import console
 
     target = console()
     for number, each in enumerate(texts, 1):

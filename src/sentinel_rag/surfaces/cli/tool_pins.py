@@ -17,6 +17,7 @@ from typing import Any
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._clients import call_gateway
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.rendering.visible import safe
 
@@ -29,12 +30,10 @@ def show(*, as_json: bool) -> int:
     with _gateway() as ask:
         pins = ask("GET", "/v1/pins")["pins"]
     if as_json:
-        print(json.dumps(pins, indent=2))
+        print_json(pins)
         return 0
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
     rows = [(pin["tool"], pin["server"], _state(pin), pin["accepted"]["sha256"][:12]) for pin in pins]
-    print_table(console(), "", ("tool", "server", "state", "accepted hash"), rows)
+    print_table(("tool", "server", "state", "accepted hash"), rows)
     waiting = [pin for pin in pins if pin["waiting"] is not None]
     for pin in waiting:
         print(f"\n{safe(pin['tool'])} of {safe(pin['server'])} is in quarantine: its server now describes it so\n")

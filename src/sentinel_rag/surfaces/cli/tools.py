@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
@@ -11,6 +9,7 @@ from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, canonical_tool_name
 from sentinel_rag.gateway.policy import Policy, TaintRule, ToolPolicy, load_policy
 from sentinel_rag.settings import load_settings
+from sentinel_rag.surfaces.cli._output import print_json, print_table, print_words
 
 
 def run(name: str | None, tool: str | None, *, yes: bool, as_json: bool) -> int:
@@ -38,7 +37,7 @@ def run(name: str | None, tool: str | None, *, yes: bool, as_json: bool) -> int:
             )
         tools = (found,)
     if as_json:
-        print(json.dumps([_as_json(tool, policy, off) for tool in tools], indent=2))
+        print_json([_as_json(tool, policy, off) for tool in tools])
         return 0
     if name is None:
         _print_list(tools, policy, off)
@@ -65,8 +64,6 @@ def _as_schema(tool: ToolPolicy) -> ToolSchema:
 
 
 def _print_list(tools: tuple[ToolSchema, ...], policy: Policy, off: frozenset[str]) -> None:
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
     rows = [
         (
             tool.name,
@@ -76,16 +73,13 @@ def _print_list(tools: tuple[ToolSchema, ...], policy: Policy, off: frozenset[st
         )
         for tool in tools
     ]
-    print_table(console(), "", ("tool", "parameters", "what it does", "policy"), rows)
+    print_table(("tool", "parameters", "what it does", "policy"), rows)
 
 
 def _print_tool(tool: ToolSchema, policy: Policy, off: frozenset[str]) -> None:
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
-    target = console()
-    target.print(f"{tool.name}: {tool.description}")
+    print_words(f"{tool.name}: {tool.description}")
     if tool.aliases:
-        target.print(f"Also called {', '.join(tool.aliases)}.")
+        print_words(f"Also called {', '.join(tool.aliases)}.")
     required = tool.required()
     parameters = [
         (
@@ -97,16 +91,16 @@ def _print_tool(tool: ToolSchema, policy: Policy, off: frozenset[str]) -> None:
         for key, schema in tool.parameter_schemas().items()
     ]
     if parameters:
-        print_table(target, "", ("parameter", "type", "values", "meaning"), parameters)
+        print_table(("parameter", "type", "values", "meaning"), parameters)
     judged = policy.tool(tool.name)
-    target.print()
+    print()
     if tool.name in off:
-        target.print("It is switched off, so every call of it is denied; SENTINEL_FREEFORM_KQL=on switches it on.")
+        print_words("It is switched off, so every call of it is denied; SENTINEL_FREEFORM_KQL=on switches it on.")
     if judged is None:
-        target.print("The policy does not name this tool, so every call of it is denied.")
+        print_words("The policy does not name this tool, so every call of it is denied.")
     else:
         rules = [(rule.rule_id, rule.condition, _verdict(rule)) for rule in judged.rules]
-        print_table(target, "Rules, the first that holds decides", ("rule", "condition", "verdict"), rules)
+        print_table(("rule", "condition", "verdict"), rules, "Rules, the first that holds decides")
 
 
 def _as_json(tool: ToolSchema, policy: Policy, off: frozenset[str]) -> dict[str, object]:

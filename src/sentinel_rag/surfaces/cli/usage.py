@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import closing
@@ -17,6 +16,7 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 COLUMNS = ("questions", "model requests", "tokens in", "tokens out", "cost", "helped", "did not")
@@ -39,16 +39,14 @@ def run(*, days: int, by: str, as_json: bool) -> int:
             else {by: name, **total_cost(each)}
             for name, each in groups.items()
         ]
-        print(json.dumps({"days": days, "total": total_cost(costs), "by": told}, indent=2))
+        print_json({"days": days, "total": total_cost(costs), "by": told})
     elif costs:
-        from sentinel_rag.surfaces.cli._render import console, print_table
-
         names = [name.partition(" ")[2] if by == "question" else name for name in groups]
         rows = list(zip(map(safe_cell, names), groups.values(), strict=True))
         rows += [("all", costs)] if len(rows) > 1 else []
         cells = [(name, *_cells(total_cost(each))) for name, each in rows]
         heads = {"day": "day (UTC)", "person": "person", "question": "question, asked (UTC)"}
-        print_table(console(), "", (heads[by], *COLUMNS), cells)
+        print_table((heads[by], *COLUMNS), cells)
     else:
         print(f"Nothing was asked in the last {days} days, or it is not kept.")
     return 0 if costs else 3
@@ -56,8 +54,6 @@ def run(*, days: int, by: str, as_json: bool) -> int:
 
 def print_conversation(settings: Settings, session_id: str, last: Mapping[str, Any] | None) -> None:
     """Print what the last answer took (`last` is what it tells of models), and its conversation."""
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
     try:
         with closing(kept_conversations(settings)) as store:
             asked = [each for each in store.costs("", "9") if each.session_id == session_id]
@@ -65,7 +61,7 @@ def print_conversation(settings: Settings, session_id: str, last: Mapping[str, A
         asked = []
     answer = QuestionCost("", session_id, "", last)
     rows = [("the last answer", [answer]), *([("this conversation", asked)] if asked else [])]
-    print_table(console(), "", ("", *COLUMNS[:5]), [(name, *_cells(total_cost(each))[:5]) for name, each in rows])
+    print_table(("", *COLUMNS[:5]), [(name, *_cells(total_cost(each))[:5]) for name, each in rows])
 
 
 def _costs(settings: Settings, since: str, until: str) -> list[QuestionCost]:

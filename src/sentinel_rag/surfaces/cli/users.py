@@ -23,6 +23,7 @@ from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag.gateway.store.keys import RUN_KEY_IDS
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.storage import Records
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 from sentinel_rag.surfaces.users import (
     Account,
@@ -77,12 +78,10 @@ def show_all(*, as_json: bool) -> int:
     with _stores() as (people, _):
         found = [account.to_dict() for account in people.list()]
     if as_json:
-        print(json.dumps(found, indent=2))
+        print_json(found)
     elif found:
-        from sentinel_rag.surfaces.cli._render import console, print_table
-
         order = ("name", "roles", "state", "clearance", "groups", "signs_in_with", "key_id", "created_at")
-        print_table(console(), "", COLUMNS, [tuple(safe_cell(_text(each[key])) for key in order) for each in found])
+        print_table(COLUMNS, [tuple(safe_cell(_text(each[key])) for key in order) for each in found])
     else:
         print("There are no accounts. Make one: sentinel users add NAME")
     return 0 if found else 3

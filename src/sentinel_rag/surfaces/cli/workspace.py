@@ -17,6 +17,7 @@ from sentinel_rag.contracts.query_results import TimeWindow, format_time, parse_
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._commands import NONE
 from sentinel_rag.surfaces.cli._moments import moment, window_of
+from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, embedded_name, fault_admin, workspace_access
 from sentinel_rag.surfaces.cli.ask import read_text, waiting
 from sentinel_rag.surfaces.rendering.visible import plain_cell, safe, safe_cell
@@ -51,7 +52,7 @@ def import_files(path: Sequence[str], *, workspace: str | None, table: str | Non
                     ImportReport(file=each, table="", format="", error=str(error), next_step=error.next_step)
                 )
     if as_json:
-        print(json.dumps([report.to_dict() for report in reports], indent=2))
+        print_json([report.to_dict() for report in reports])
     else:
         for report in reports:
             _print_report(report)
@@ -99,7 +100,7 @@ def generate(
             _keep_apart(access)
         made = access.generate(options)
     if as_json:
-        print(json.dumps(made, indent=2))
+        print_json(made)
         return 0
     for key, value in made.items():
         print(f"{key.replace('_', ' '):24} {safe(plain_cell(value))}")
@@ -122,15 +123,13 @@ def tables(workspace: str | None, *, as_json: bool) -> int:
     with workspace_access(load_settings(), workspace, writes=False) as access:
         name, found = access.name, access.tables()
     if as_json:
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return 0
     if not found:
         print(f"The workspace {name!r} has no rows yet. Fill it: sentinel workspace import FILE")
         return 0
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
     rows = [(t["table"], f"{t['rows']:,}", t["oldest"] or "-", t["newest"] or "-") for t in found]
-    print_table(console(), f"Workspace {name}", ("table", "rows", "oldest", "newest"), rows)
+    print_table(("table", "rows", "oldest", "newest"), rows, f"Workspace {name}")
     return 0
 
 
@@ -151,10 +150,8 @@ def query(
     if as_json:
         print(json.dumps(answer))
     else:
-        from sentinel_rag.surfaces.cli._render import console, print_table
-
         columns = tuple(column["name"] for column in answer["columns"])
-        print_table(console(), "", columns, [tuple(plain_cell(cell) for cell in row) for row in answer["rows"]])
+        print_table(columns, [tuple(plain_cell(cell) for cell in row) for row in answer["rows"]])
         print(f"\n{len(answer['rows'])} rows")
         if answer["partial"]:
             print(f"Partial: {safe(answer['partial'])}")
@@ -252,7 +249,7 @@ def faults(action: str, kind: str | None, *, workspace: str | None, as_json: boo
     else:
         state = admin("PUT" if action == "set" else "POST", {"faults": [_fault(str(kind), given)]})
     if as_json:
-        print(json.dumps(state, indent=2))
+        print_json(state)
     else:
         _print(state)
     return 0
@@ -266,10 +263,8 @@ def _fault(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def _print(state: Mapping[str, Any]) -> None:
     faults = state["faults"]
     if faults:
-        from sentinel_rag.surfaces.cli._render import console, print_table
-
         rows = [tuple(_cell(name, fault.get(name)) for name in _SHOWN) for fault in faults]
-        print_table(console(), "", _SHOWN, rows)
+        print_table(_SHOWN, rows)
     else:
         print("No fault is to come.")
     counted = ", ".join(f"{safe_cell(name)} {count}" for name, count in state["requests"].items())
