@@ -7,8 +7,16 @@ from tests.support.small_estate import small_estate
 from tests.support.small_estate_rows import alert_id
 
 from sentinel_rag.agent.planner import Talk
-from sentinel_rag.agent.things import ListItem, entity_item, incident_item, row_items
-from sentinel_rag.agent.told_things import asked_about, numbered_lists, things_of, told_in
+from sentinel_rag.agent.things import (
+    ListItem,
+    asked_about,
+    entity_item,
+    incident_item,
+    numbered_lists,
+    row_items,
+    things_of,
+    told_in,
+)
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import QueryResult

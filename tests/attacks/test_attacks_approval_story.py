@@ -19,7 +19,7 @@ import pytest
 from sentinel_rag.contracts.tool_schemas import PREVIEW_TOOLS, SENTINEL_TOOLS
 from sentinel_rag.gateway.policy import load_policy
 from sentinel_rag.gateway.store import Scope
-from sentinel_rag.surfaces.cli._approval_page import page, summary
+from sentinel_rag.surfaces.cli.approvals import page, summary
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.conversations.facts import supported_facts
+from sentinel_rag.agent.conversations.chat import supported_facts
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
 
 pytestmark = pytest.mark.requirement("CHAT-7")

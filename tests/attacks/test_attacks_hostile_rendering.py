@@ -29,7 +29,7 @@ from sentinel_rag.agent.conversations.store import ConversationStore, StoredConv
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Progress, Table, ToolTrace
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.surfaces.cli import _approval_page, export, kept_conversations
+from sentinel_rag.surfaces.cli import approvals, export, kept_conversations
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._marked_text import evidence_lines, fact_lines
 from sentinel_rag.surfaces.cli._render import Display, print_answer
@@ -173,11 +173,11 @@ def test_the_page_of_an_approval() -> None:
             "outdated": False,
             "more_of_tool": 0,
         }
-        page = seen_by_a_terminal(_approval_page.page(approval, width=80, now=NOW), colours=False)
+        page = seen_by_a_terminal(approvals.page(approval, width=80, now=NOW), colours=False)
         assert hostile.is_legible_in(page)
         assert len(re.findall(r"(?m)^Approval ", page)) == 1
-        assert all("\n" not in cell for cell in _approval_page.summary(approval, NOW))
-        seen_by_a_terminal("".join(_approval_page.summary(approval, NOW)), colours=False)
+        assert all("\n" not in cell for cell in approvals.summary(approval, NOW))
+        seen_by_a_terminal("".join(approvals.summary(approval, NOW)), colours=False)
 
     assert failing(check) == []
 

@@ -26,7 +26,7 @@ from sentinel_rag.gateway.flow import judge
 from sentinel_rag.gateway.flow.judging import facts_of
 from sentinel_rag.gateway.flow.links import is_allowed, linked_hosts
 from sentinel_rag.gateway.policy import Policy, parse_policy
-from sentinel_rag.surfaces.cli._approval_page import page
+from sentinel_rag.surfaces.cli.approvals import page
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

@@ -34,7 +34,7 @@ from sentinel_rag.knowledge.ingest_runs import (
 )
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.surfaces.cli.knowledge_ingest import IncidentsRead, ingest_incidents, ingest_playbooks
+from sentinel_rag.surfaces.cli.knowledge import IncidentsRead, ingest_incidents, ingest_playbooks
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore, create_app
 from sentinel_rag.tools.knowledge.ingestion import (
     IncidentIngest,

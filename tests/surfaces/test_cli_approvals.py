@@ -21,7 +21,7 @@ from tests.support import fork_server
 from tests.support.fork_server import SENTINEL
 
 from sentinel_rag.gateway.policy import parse_policy
-from sentinel_rag.surfaces.cli._approval_page import page, summary
+from sentinel_rag.surfaces.cli.approvals import page, summary
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S

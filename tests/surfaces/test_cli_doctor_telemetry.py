@@ -8,8 +8,7 @@ import pytest
 from tests.support.otlp_receiver import running_receiver
 
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli.doctor import telemetry
-from sentinel_rag.surfaces.cli.doctor_checks import Level
+from sentinel_rag.surfaces.cli.doctor import Level, telemetry
 
 pytestmark = [pytest.mark.requirement("OPS-4"), pytest.mark.requirement("OBS-1")]
 SECRET = "canary-of-a-header"

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from sentinel_rag.surfaces.cli.knowledge_ingest import EVERY_S, WorkspaceOutcome, print_outcomes, progress_line, shown
+from sentinel_rag.surfaces.cli.knowledge import EVERY_S, WorkspaceOutcome, print_outcomes, progress_line, shown
 
 pytestmark = pytest.mark.requirement("KNOW-2")
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from sentinel_rag.contracts.evidence import Picture, Table
-from sentinel_rag.surfaces.cli._tables import bar, layout, shared_tail, sparkline, table_lines, trend_of, with_picture
+from sentinel_rag.surfaces.cli._render import bar, layout, shared_tail, sparkline, table_lines, trend_of, with_picture
 
 pytestmark = pytest.mark.requirement("SURF-1")
 

@@ -87,8 +87,8 @@ class Failed:
 class Denied:
     """The gateway refused. `detail` is its sentence; it names the rule and never the data. `approval_id` names the
     approval by which a person may let exactly this call run, in the same session; `note` says why there is none, or
-    which volume of rows asks for it. `decided_by` is `asker` where the person who asked decides themselves; `runs_at_yes`: the call runs then by
-    itself."""
+    which volume of rows asks for it. `decided_by` is `asker` where the person who asked decides themselves;
+    `runs_at_yes`: the call runs then by itself."""
 
     call: ToolCall
     reason: Reason

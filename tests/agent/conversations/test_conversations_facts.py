@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.conversations.facts import MAX_CHARACTERS, MAX_FACTS, carried_on, supported_facts
+from sentinel_rag.agent.conversations.chat import MAX_CHARACTERS, MOST_CARRIED, carried_on, supported_facts
 from sentinel_rag.contracts.conversations import CarriedFact
 from sentinel_rag.contracts.evidence import Answer, Citation, Evidence, Mark, Outcome, Sentence, SentenceState, Table
 
@@ -109,9 +109,9 @@ def test_a_fact_names_its_source_and_its_time() -> None:
 
 def test_the_summary_is_bounded_and_the_newest_telling_of_a_fact_wins() -> None:
     assert len(_facts("High " + "x" * 5_000, _piece("High"))[0]) == MAX_CHARACTERS
-    old = [CarriedFact(f"fact {n}", "2024-07-01", "t", "c1", "/") for n in range(MAX_FACTS)]
+    old = [CarriedFact(f"fact {n}", "2024-07-01", "t", "c1", "/") for n in range(MOST_CARRIED)]
     new = [CarriedFact("fact 3", "2024-07-02", "t", "c9", "/"), CarriedFact("another", "2024-07-02", "t", "c9", "/")]
     carried = carried_on(old, new)
-    assert len(carried) == MAX_FACTS
+    assert len(carried) == MOST_CARRIED
     assert carried[-2:] == tuple(new)
     assert [fact.text for fact in carried].count("fact 3") == 1

@@ -22,18 +22,25 @@ from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst.composing import ComposedAnswer, compose, uncheckable
 from sentinel_rag.agent.model_analyst.first_look import DOSSIER, first_look
 from sentinel_rag.agent.model_analyst.loop import TieredModels, checked, run_loop
-from sentinel_rag.agent.model_analyst.memory import Memories
 from sentinel_rag.agent.model_analyst.tools import Catalogue, fixed_part, offered_now
-from sentinel_rag.agent.model_analyst.turn import Ended, Ending, ModelTurn, TurnLimits
+from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Memories, ModelTurn, TurnLimits
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.models.port import AssistantMessage
 from sentinel_rag.agent.offline.workspaces import read_workspace
 from sentinel_rag.agent.planner.binding import pointed_at, read
 from sentinel_rag.agent.planner.context import Pointed
-from sentinel_rag.agent.things import ALERT, INCIDENT, shown_words, words_for
+from sentinel_rag.agent.things import (
+    ALERT,
+    INCIDENT,
+    asked_about,
+    numbered_lists,
+    shown_words,
+    things_of,
+    told_in,
+    words_for,
+)
 from sentinel_rag.agent.times import show_age, zone_named
 from sentinel_rag.agent.tokens import load_counter, ready_counter
-from sentinel_rag.agent.told_things import asked_about, numbered_lists, things_of, told_in
 from sentinel_rag.agent.tool_runs import RetryOnce, changed_something, footnote
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError

@@ -23,8 +23,7 @@ from sentinel_rag.agent.planner import Decision, DecisionKind
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.planner.questions_back import things
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.agent.things import ListItem
-from sentinel_rag.agent.told_things import shown_text, told_in
+from sentinel_rag.agent.things import ListItem, shown_text, told_in
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.query_results import format_time, parse_time

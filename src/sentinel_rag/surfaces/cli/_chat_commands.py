@@ -147,7 +147,7 @@ class ChatCommands:
     )
     def _refresh(self, words: Sequence[str]) -> None:
         """This process asks the tool server itself: the agent has no part in it."""
-        from sentinel_rag.surfaces.cli.knowledge_ingest import INTERRUPTED, print_outcomes, told_ingest
+        from sentinel_rag.surfaces.cli.knowledge import INTERRUPTED, print_outcomes, told_ingest
 
         wish = {"who": "refresh in a chat", "reread": [word.lower() for word in words[:1]] == ["all"]}
         try:
@@ -299,7 +299,7 @@ class ChatCommands:
             self.asked.clear()
             print("The conversation starts over in a new session; your preferences stay.")
             return
-        from sentinel_rag.surfaces.reports.model import both
+        from sentinel_rag.surfaces.reports.building import both
 
         carried = self._client.clear()
         print("The conversation starts over; your preferences stay.")

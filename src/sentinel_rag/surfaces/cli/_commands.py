@@ -487,7 +487,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     command(
         "kql query",
-        "kql_query.run",
+        "kql.query",
         "run KQL of your own, checked by the guard (no policy applies)",
         '"SigninLogs | take 5" --since 24h',
         option("kql", "the query, or a file with it; read from standard input when left out", nargs="*"),
@@ -522,7 +522,7 @@ COMMANDS: tuple[Command, ...] = (
     group("knowledge", "playbooks and past incidents: put them in, look them up (this is you)", "ingest"),
     command(
         "knowledge ingest",
-        "knowledge_ingest.ingest",
+        "knowledge.ingest",
         "bring playbooks and past incidents into the store, or up to date",
         "",
         option("folder", "the playbooks of this folder too, beside those that are there", nargs="?", metavar="FOLDER"),
@@ -566,7 +566,7 @@ COMMANDS: tuple[Command, ...] = (
     command("knowledge list", "knowledge.playbooks", "list the playbooks of the store", "", JSON),
     command(
         "knowledge remove",
-        "knowledge_ingest.remove",
+        "knowledge.remove",
         "remove playbooks by name, and nothing else",
         "phishing.md",
         option("names", "as sentinel knowledge list shows it", nargs="+", metavar="NAME"),

@@ -25,14 +25,13 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._approval_page import arguments_in_short
 from sentinel_rag.surfaces.cli._clients import AgentClient, ApprovalsClient, call_gateway, user_session
 from sentinel_rag.surfaces.cli._output import print_json, print_words
 from sentinel_rag.surfaces.cli._zones import attached_zones, home_to_itself
-from sentinel_rag.surfaces.cli.approvals import GO_ON
+from sentinel_rag.surfaces.cli.approvals import GO_ON, arguments_in_short
 from sentinel_rag.surfaces.cli.ask import waiting
 from sentinel_rag.surfaces.cli.audit import audit_line
-from sentinel_rag.surfaces.cli.knowledge_ingest import ingest_incidents
+from sentinel_rag.surfaces.cli.knowledge import ingest_incidents
 from sentinel_rag.surfaces.cli.serve import page_is_built
 
 STALE_AFTER = timedelta(hours=24)
@@ -353,7 +352,7 @@ def _print_page(state: RunState, settings: Settings) -> None:
     if zone is None:
         target.print("The web page: sentinel up --web, then open the address that it prints.")
         return
-    from sentinel_rag.surfaces.users.accounts import owner_link
+    from sentinel_rag.surfaces.users.store import owner_link
 
     address = f"{settings.web_url or zone.url}{owner_link(state.web_secret, utc_now())}"
     target.print(f"Open the page, signed in: {address}", soft_wrap=True)

@@ -1,13 +1,16 @@
-"""`sentinel kql templates` and `run`, and how each KQL command reaches the logs and prints their rows.
+"""`sentinel kql`: templates, running one, KQL of one's own, and how each reaches the logs and prints their rows.
 
 A run by hand is the person's own act on their own workspace, so no policy applies and no record is written; the agent
-runs the same templates through the gateway. What a template is, `sentinel.templates.template_registry` says.
+runs the same templates through the gateway. What a template is, `sentinel.template_registry` says. A query of one's own
+is checked by the guard that the agent's queries pass, for the person's sake: places, nearest names, nothing that
+writes; its window is their business, and `--unguarded` sends the text as it is.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import QueryErrorCode, TimeWindow, format_time
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow, format_time
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.freeform_query import bounded
 from sentinel_rag.sentinel.templates.template_registry import (
     TEMPLATE_FOLDER,
     KqlTemplate,
@@ -28,9 +32,11 @@ from sentinel_rag.sentinel.templates.template_registry import (
 from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
 from sentinel_rag.surfaces.cli._moments import window_of
 from sentinel_rag.surfaces.cli._output import print_json, print_table
+from sentinel_rag.surfaces.cli.ask import not_utf8, read_text
 from sentinel_rag.surfaces.rendering.visible import plain_cell, safe, safe_cell
 
 if TYPE_CHECKING:
+    from sentinel_rag.sentinel.kql_guard import GuardReport
     from sentinel_rag.sentinel.logs.log_tables import LogsTable
     from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess
 
@@ -102,14 +108,32 @@ MOST_TABLES_EXPLAINED = 5
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def print_rows(
-    names: Sequence[str],
-    rows: Sequence[dict[str, JsonValue]],
-    total: int | None,
+def _print_answer(
+    answer: LogsTable,
+    about: Mapping[str, Any],
+    *,
+    limit: int,
     totals: Mapping[str, JsonValue],
     notes: Sequence[str],
-) -> None:
-    """The rows, their number, the totals over all of them, and what else there is to know."""
+    as_json: bool,
+) -> int:
+    """The first `limit` rows, their number, the totals over all of them, and what else there is to know; 3 if there is
+    none. `about` is what JSON tells beside them, its `workspace` people too."""
+    from sentinel_rag.sentinel.templates.template_queries import json_rows, rows_counted
+
+    rows, total, names = json_rows(answer, limit), rows_counted(answer), answer.names
+    if as_json:
+        found = {
+            **about,
+            "rows_returned": len(rows),
+            "rows_total": total,
+            "partial": answer.partial,
+            "notes": notes,
+            "columns": [{"name": column.name, "type": column.type} for column in answer.columns],
+            "rows": rows,
+        }
+        print(json.dumps(found))
+        return 0 if rows else 3
     if rows:
         cells = [tuple(plain_cell(row.get(name)) for name in dict.fromkeys(names)) for row in rows]
         print_table(tuple(dict.fromkeys(names)), cells)
@@ -124,8 +148,9 @@ def print_rows(
         print(
             safe_cell("Sums over the rows: " + ", ".join(f"{name} {value:,}" for name, value in totals.items()) + ".")
         )
-    for note in notes:
+    for note in (*notes, f"Workspace: {about['workspace']}"):
         print(safe(note))
+    return 0 if rows else 3
 
 
 def why_empty(access: KqlAccess, tables: Iterable[str], window: TimeWindow, *, filtered: bool) -> list[str]:
@@ -230,32 +255,19 @@ def run(
             answered = access.name
     except QueryFailedError as failure:
         raise _as_error(failure, template) from None
-    rows = template_queries.json_rows(answer, limit)
-    total = template_queries.rows_counted(answer)
     totals = template_queries.totals_of(template, answer)
-    notes: list[str] = [] if total is not None else [template_queries.not_counted(answer)]
-    if answer.partial:
-        notes.append(answer.partial_reason)
-    notes += [*names, *empty]
-    if as_json:
-        found = {
-            "template": template.name,
-            "workspace": answered,
-            "window": window.to_dict(),
-            "rows_returned": len(rows),
-            "rows_total": total,
-            "totals": totals,
-            "partial": answer.partial,
-            "notes": notes,
-            "columns": [{"name": column.name, "type": column.type} for column in answer.columns],
-            "rows": rows,
-            "query": kql,
-        }
-        print(json.dumps(found))
-    else:
-        print_rows(answer.names, rows, total, totals, notes)
-        print(safe(f"Workspace: {answered}"))
-    return 0 if rows else 3
+    notes: list[str] = (
+        [] if template_queries.rows_counted(answer) is not None else [template_queries.not_counted(answer)]
+    )
+    notes += [*([answer.partial_reason] if answer.partial else []), *names, *empty]
+    about = {
+        "template": template.name,
+        "workspace": answered,
+        "window": window.to_dict(),
+        "totals": totals,
+        "query": kql,
+    }
+    return _print_answer(answer, about, limit=limit, totals=totals, notes=notes, as_json=as_json)
 
 
 def lint(path: str | None, *, as_json: bool) -> int:
@@ -375,3 +387,123 @@ def _print_template(template: KqlTemplate, settings: Settings) -> None:
         print_table(("parameter", "type", "needed", "meaning"), rows)
     print(safe("\nQuestions that it answers:\n" + "\n".join(f"  {question}" for question in template.questions)))
     print(safe(f"\n{template.kql}"))
+
+
+LONGEST_FILE = 1_000_000
+MOST_ROWS = 10_000
+_QUERY_FILE = re.compile(r"[^\s|]+\.(?:kql|csl|kusto|txt)", re.IGNORECASE)
+
+
+def query(
+    kql: list[str],
+    *,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    workspace: str | None,
+    unguarded: bool,
+    as_json: bool,
+) -> int:
+    """Run the query and print its first `limit` rows; 3 if it has none."""
+    window, text = window_of(since, until), _text(kql)
+    settings = load_settings()
+    with kql_access(settings, workspace) as access:
+        report = None if unguarded else _checked(access, text)
+        try:
+            answer = access.answer(text if unguarded else bounded(text, MOST_ROWS), window)
+        except QueryFailedError as failure:
+            raise _query_error(failure.error) from None
+        from sentinel_rag.sentinel.freeform_query import holds_nothing
+
+        notes = [*_guard_notes(report), *([answer.partial_reason] if answer.partial else [])]
+        if holds_nothing(answer):
+            notes += why_empty(access, sorted(report.tables) if report else (), window, filtered=True)
+    about = {
+        "workspace": access.name,
+        "window": window.to_dict(),
+        "guard": None if report is None else report.parser,
+        "tables": None if report is None else sorted(report.tables),
+        "query": answer.query,
+    }
+    return _print_answer(answer, about, limit=limit, totals={}, notes=notes, as_json=as_json)
+
+
+def _text(words: list[str]) -> str:
+    """The query: of a file if there is one of that name, else the words themselves, else standard input."""
+    if len(words) != 1 or "|" in words[0] or "\n" in words[0] or not _is_file(words[0]):
+        if len(words) == 1 and _QUERY_FILE.fullmatch(words[0]):
+            raise UsageError(f"There is no file {words[0]}.", next_step="Name a file with a query, or write the query.")
+        return read_text([] if words == ["-"] else words, what="query")
+    path = Path(words[0])
+    try:
+        if path.stat().st_size > LONGEST_FILE:
+            raise UsageError(
+                f"{path} is larger than {LONGEST_FILE:,} bytes, so it is no query.",
+                next_step="Name a file with one query.",
+            )
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise not_utf8(f"file {path}") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.", next_step="Name a readable file.") from None
+    if not text.strip():
+        raise UsageError(f"There is no query in {path}.", next_step="Write one, or give it in quotes.")
+    return text
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):  # too long or odd for a name: then it is the query
+        return False
+
+
+def _checked(access: KqlAccess, kql: str) -> GuardReport:
+    """The guard's report on a query that may run. Raises UsageError with every problem."""
+    import anyio
+
+    schema = access.schema()
+    report = anyio.run(_guard_check, kql, schema)
+    if report.allowed:
+        return report
+    from sentinel_rag.sentinel.freeform_query import refusal
+
+    columns = next((each.next_step for each in report.errors if each.code == "unknown_column"), "")
+    as_it_is = "To run it as it is: sentinel kql query --unguarded"
+    raise _query_error(refusal(report, schema), advice=f" {columns} {as_it_is}" if columns else f" {as_it_is}")
+
+
+async def _guard_check(kql: str, schema: Mapping[str, Mapping[str, str]]) -> GuardReport:
+    from sentinel_rag.sentinel.kql_guard import KqlGuard
+    from sentinel_rag.sentinel.kql_guard.official_parser import installed_parser
+
+    guard = KqlGuard(installed_parser())
+    try:
+        return await guard.check(kql, schema, time_bounded=True, row_cap=MOST_ROWS)
+    finally:
+        await guard.close()
+
+
+def _query_error(error: QueryError, *, advice: str = "") -> UsageError | UnavailableError:
+    if error.code not in (QueryErrorCode.QUERY_REJECTED, QueryErrorCode.INVALID_ARGUMENT):
+        return UnavailableError(error.message, next_step=error.next_step, code=error.code.value)
+    lines = [error.message]
+    for problem in error.problems[1:]:
+        near = f" Nearest: {', '.join(problem.nearest)}." if problem.nearest else ""
+        lines.append(f"Line {problem.line}, column {problem.column}: {problem.message}{near}")
+    return UsageError(
+        "\n".join(lines), next_step=f"{error.next_step.partition(';')[0].rstrip('.')}.{advice}", code=error.code.value
+    )
+
+
+def _guard_notes(report: GuardReport | None) -> list[str]:
+    if report is None:
+        return []
+    notes = [
+        f"Line {problem.line}, column {problem.column}: {problem.message}"
+        for problem in report.problems
+        if problem.severity == "warning"
+    ]
+    if report.parser == "fallback" and sys.stderr.isatty():
+        notes.append("Checked by the stricter fallback parser; sentinel kql install brings Microsoft's.")
+    return notes

@@ -58,7 +58,7 @@ def _web(state: RunState, settings: Settings) -> Iterator[str]:
     """How people come in, if the web surface is served."""
     zone = state.zone("web")
     if zone is not None:
-        from sentinel_rag.surfaces.users.accounts import owner_link
+        from sentinel_rag.surfaces.users.store import owner_link
 
         if not page_is_built():
             yield f"The web page is not built, so this is the HTTP API alone. To build it: {HOW_TO_BUILD}"

@@ -161,7 +161,7 @@ def query(
 def show_watchlists(alias: str | None = None, *, limit: int, workspace: str | None, as_json: bool) -> int:
     """Print the watchlists, or the items of one; 3 for none."""
     from sentinel_rag.contracts.watchlists import LISTED, rows_of
-    from sentinel_rag.surfaces.cli.kql_query import run as run_kql
+    from sentinel_rag.surfaces.cli.kql import query as run_kql
 
     kql = [LISTED if alias is None else rows_of(alias)]
     return run_kql(kql, since=None, until=None, limit=limit, workspace=workspace, unguarded=True, as_json=as_json)

@@ -11,8 +11,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.surfaces.reports.as_documents import as_docx, as_pdf
 from sentinel_rag.surfaces.reports.as_html import as_html
 from sentinel_rag.surfaces.reports.as_text import as_csv, as_markdown
-from sentinel_rag.surfaces.reports.building import hand_over
-from sentinel_rag.surfaces.reports.model import HandOver, Head, ReportTurn
+from sentinel_rag.surfaces.reports.building import HandOver, Head, ReportTurn, hand_over
 
 __all__ = [
     "FORMATS",

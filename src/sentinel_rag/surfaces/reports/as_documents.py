@@ -31,7 +31,7 @@ from sentinel_rag.surfaces.reports.blocks import (
     line_of_time,
     with_sources,
 )
-from sentinel_rag.surfaces.reports.model import HandOver
+from sentinel_rag.surfaces.reports.building import HandOver
 
 if TYPE_CHECKING:
     from docx.document import Document

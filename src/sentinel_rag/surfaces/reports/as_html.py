@@ -27,8 +27,7 @@ from sentinel_rag.surfaces.reports.blocks import (
     annex,
     front_page,
 )
-from sentinel_rag.surfaces.reports.building import MOST_SHOWN
-from sentinel_rag.surfaces.reports.model import Chart, HandOver
+from sentinel_rag.surfaces.reports.building import MOST_SHOWN, Chart, HandOver
 
 MOST_LABEL = 36
 _ROW, _LABEL, _WIDTH = 22, 250, 760

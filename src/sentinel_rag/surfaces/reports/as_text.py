@@ -28,7 +28,7 @@ from sentinel_rag.surfaces.reports.blocks import (
     front_page,
     line_of_time,
 )
-from sentinel_rag.surfaces.reports.model import HandOver
+from sentinel_rag.surfaces.reports.building import HandOver
 
 COLUMNS = ("evidence", "question", "tool", "call_id", "audit_id", "place", "field", "value")
 

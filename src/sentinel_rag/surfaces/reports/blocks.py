@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, Marked
 from sentinel_rag.surfaces.rendering.visible import plain
-from sentinel_rag.surfaces.reports.building import MOST_SHOWN
-from sentinel_rag.surfaces.reports.model import (
+from sentinel_rag.surfaces.reports.building import (
+    MOST_SHOWN,
     Chart,
     EvidenceRow,
     HandOver,

@@ -8,18 +8,22 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.surfaces.users.accounts import (
+from sentinel_rag.surfaces.users.store import (
     OWNER,
     Account,
+    AccountChanges,
+    AccountDisabled,
+    AccountInChange,
+    AccountTerms,
     Opened,
     OwnerLinks,
     Role,
     SignIn,
+    UserStore,
     checked_groups,
     owner_link,
     scopes_of,
 )
-from sentinel_rag.surfaces.users.store import AccountChanges, AccountDisabled, AccountInChange, AccountTerms, UserStore
 
 __all__ = [
     "OWNER",
