@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentinel_rag.app.places import SAMPLE_WORKSPACE, workspace_folder
 from sentinel_rag.app.run_state import RunFolder
@@ -25,10 +25,6 @@ from sentinel_rag.workspace.importing.reports import ImportReport, questions_of
 from sentinel_rag.workspace.sample.company import TENANT_ID
 from sentinel_rag.workspace.sample.options import EstateOptions
 
-if TYPE_CHECKING:
-    from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess
-
-
 SHOWN = 5
 
 
@@ -44,7 +40,8 @@ def import_files(path: Sequence[str], *, workspace: str | None, table: str | Non
         name = access.name
         for each in path:
             try:
-                reports += access.import_path(Path(each).absolute(), table)
+                wanted = {"path": str(Path(each).absolute()), "table": table}
+                reports += map(ImportReport.from_dict, access.ask("POST", "/admin/import", wanted)["reports"])
             except SentinelError as error:
                 if len(path) == 1:
                     raise
@@ -98,7 +95,7 @@ def generate(
         name = access.name
         if (workspace or settings.workspace) is None and not settings.workspaces:
             _keep_apart(access)
-        made = access.generate(options)
+        made = access.ask("POST", "/admin/generate", options.to_dict())["guide"]
     if as_json:
         print_json(made)
         return 0
@@ -174,7 +171,8 @@ def put_watchlist(
     settings, path = load_settings(), Path(file).expanduser().absolute()
     _check_kept(settings, workspace)
     with workspace_access(settings, workspace, writes=True) as access:
-        made = access.put_watchlist(alias, path, key, replace)
+        wanted = {"alias": alias, "path": str(path), "search_key": key, "replaces": replace}
+        made = access.ask("POST", "/admin/watchlists", wanted)
     keys = f"Watchlist | where WatchlistAlias == '{alias}' | project SearchKey"
     told = f"The watchlist {alias} holds {made['items']:,} items. Its keys in KQL: {keys}"
     print(json.dumps(made) if as_json else safe_cell(told))
@@ -184,7 +182,7 @@ def put_watchlist(
 def remove_watchlist(alias: str, *, workspace: str | None) -> int:
     """Remove a list."""
     with workspace_access(load_settings(), workspace, writes=True) as access:
-        access.remove_watchlist(alias)
+        access.ask("DELETE", "/admin/watchlists", {"alias": alias})
     print(safe_cell(f"The watchlist {alias} is removed."))
     return 0
 
