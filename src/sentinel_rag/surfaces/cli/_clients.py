@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from sentinel_rag.app.run_state import RunFolder, RunState
+from sentinel_rag.app.tls import connection_here
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer, Progress, Sentence, ToolTrace, Written, option_chosen
@@ -21,23 +22,41 @@ from sentinel_rag.contracts.ports import ProgressListener
 from sentinel_rag.settings import Settings
 
 
+@contextmanager
+def response_to(
+    url: str,
+    method: str,
+    path: str,
+    *,
+    body: Any = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 60,
+    certificate: str = "",
+) -> Iterator[http.client.HTTPResponse]:
+    """What a server answers to one request, to be read within the block; with a `certificate`, one of this machine's
+    that proves itself by it. Raises OSError and HTTPException."""
+    parts = urlsplit(url)
+    if certificate or parts.scheme != "https":
+        connection = connection_here(url, certificate, timeout=timeout)
+    else:
+        connection = http.client.HTTPSConnection(parts.netloc, timeout=timeout)
+    with closing(connection):
+        payload = None if body is None else json.dumps(body).encode()
+        told = {"Content-Type": "application/json"} if payload is not None else {}
+        connection.request(method, parts.path.rstrip("/") + path, payload, {**told, **(headers or {})})
+        yield connection.getresponse()
+
+
 def call_gateway(url: str, key: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
     """Status and decoded JSON body of one request. Raises UnavailableError if the gateway is away."""
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.netloc, timeout=60)
     try:
-        payload = None if body is None else json.dumps(body).encode()
-        connection.request(method, path, payload, {"X-API-Key": key, "Content-Type": "application/json"})
-        response = connection.getresponse()
-        content = response.read()
-        return response.status, json.loads(content) if content else None
+        with response_to(url, method, path, body=body, headers={"X-API-Key": key}) as response:
+            content = response.read()
+            return response.status, json.loads(content) if content else None
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise UnavailableError(
-            f"The gateway at {parts.netloc} did not answer: {error}.", next_step="Run: sentinel status"
+            f"The gateway at {urlsplit(url).netloc} did not answer: {error}.", next_step="Run: sentinel status"
         ) from None
-    finally:
-        connection.close()
 
 
 MAX_ASKED = 500
@@ -147,8 +166,8 @@ class AgentClient:
         entry = state.zone("agent")
         if entry is None:
             raise UnavailableError("No agent is running.", next_step="Run: sentinel up")
-        self._address = entry.url.removeprefix("http://")
-        self._token = state.agent_token
+        self._url = entry.url
+        self._headers = {"Authorization": f"Bearer {state.agent_token}"}
         self._user = user
         self.session_id = session_id
         self.workspace: str | None = None
@@ -168,7 +187,7 @@ class AgentClient:
             "timezone": self.timezone,
             "verbosity": self.verbosity,
         }
-        events = self._events(json.dumps(body).encode())
+        events = self._events(body)
         written = Written()
         try:
             for name, data in events:
@@ -237,24 +256,15 @@ class AgentClient:
             self.session_id = None
 
     def _request(self, method: str, path: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self._address, timeout=10)
         try:
-            connection.request(method, path, headers=self._headers())
-            response = connection.getresponse()
-            return response.status, response.read()
+            with response_to(self._url, method, path, headers=self._headers, timeout=10) as response:
+                return response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
             raise _gone(str(error)) from None
-        finally:
-            connection.close()
 
-    def _headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-
-    def _events(self, body: bytes) -> Generator[tuple[str, dict[str, Any]], None, None]:
-        connection = http.client.HTTPConnection(self._address, timeout=READ_TIMEOUT_S)
-        try:
-            connection.request("POST", "/chat", body, {**self._headers(), "Accept": "text/event-stream"})
-            response = connection.getresponse()
+    def _events(self, body: dict[str, Any]) -> Generator[tuple[str, dict[str, Any]], None, None]:
+        headers = {**self._headers, "Accept": "text/event-stream"}
+        with response_to(self._url, "POST", "/chat", body=body, headers=headers, timeout=READ_TIMEOUT_S) as response:
             if response.status != 200:
                 raise _refused(response.status, response.read(4096))
             name = ""
@@ -264,8 +274,6 @@ class AgentClient:
                     name = value
                 elif field == "data":
                     yield name, json.loads(value)
-        finally:
-            connection.close()
 
 
 def _gone(why: str) -> UnavailableError:

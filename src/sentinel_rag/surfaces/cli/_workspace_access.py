@@ -18,6 +18,7 @@ from sentinel_rag.app.places import workspace_folder
 from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings
+from sentinel_rag.surfaces.cli._clients import response_to
 from sentinel_rag.surfaces.cli._zones import choose_workspace, home_to_itself
 
 Json = dict[str, Any]
@@ -115,14 +116,11 @@ def _served(name: str, state: RunState) -> Ask:
     entry = state.zone(workspace_zone(name, default=name == state.workspace))
     if entry is None:
         raise UnavailableError("The zones that run now serve no embedded workspace.", next_step="Run sentinel status")
-    address, token = entry.url.removeprefix("http://"), state.workspace_token
+    url, headers = entry.url, {"Authorization": f"Bearer {state.workspace_token}"}
 
     def ask(method: str, path: str, body: Json | None) -> Any:
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         try:
-            with closing(http.client.HTTPConnection(address, timeout=3600)) as connection:
-                connection.request(method, path, None if body is None else json.dumps(body), headers)
-                response = connection.getresponse()
+            with response_to(url, method, path, body=body, headers=headers, timeout=3600) as response:
                 data = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise UnavailableError(

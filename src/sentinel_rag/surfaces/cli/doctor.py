@@ -24,6 +24,7 @@ from sentinel_rag.app.plan import telemetry_configuration
 from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UsageError
 from sentinel_rag.settings import Settings, load_settings, misspelt_settings
+from sentinel_rag.surfaces.cli._clients import response_to
 from sentinel_rag.surfaces.cli._output import print_json
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 from sentinel_rag.surfaces.cli.serve import HOW_TO_BUILD, page_is_built
@@ -417,11 +418,7 @@ def _readiness(url: str, status: int, body: bytes, fix: str) -> Finding:
 
 
 def _get(url: str, path: str, headers: dict[str, str]) -> tuple[int, bytes, datetime | None]:
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    with closing(kind(parts.netloc, timeout=ANSWER_WITHIN_S)) as connection:
-        connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
-        response = connection.getresponse()
+    with response_to(url, "GET", path, headers=headers, timeout=ANSWER_WITHIN_S) as response:
         try:
             date = parsedate_to_datetime(response.headers["Date"])
         except (TypeError, ValueError):

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -27,10 +27,10 @@ from sentinel_rag.app.knowledge_stores import (
     workspace_id_in_store,
 )
 from sentinel_rag.app.run_state import RunFolder, RunState
-from sentinel_rag.app.tls import connection_here
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._clients import response_to
 from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
@@ -567,28 +567,27 @@ def _last_line(
             "SENTINEL_URL names a gateway that runs elsewhere, and knowledge is read in on that machine.",
             next_step="Run there: sentinel knowledge ingest",
         )
-    connection = connection_here(zone.url, state.certificate, timeout=_SILENCE_S)
+    headers = {"Authorization": f"Bearer {state.knowledge_token}"}
+    to_server = response_to(
+        zone.url, method, path, body=wish, headers=headers, timeout=_SILENCE_S, certificate=state.certificate
+    )
     try:
-        headers = {"Authorization": f"Bearer {state.knowledge_token}", "Content-Type": "application/json"}
-        connection.request(method, path, json.dumps(wish), headers)
-        response = connection.getresponse()
-        if response.status != 200:
-            raise UnavailableError(
-                f"The knowledge tool server answered HTTP {response.status}.", next_step="Run: sentinel status"
-            )
-        for line in response:
-            told: Mapping[str, Any] = json.loads(line)
-            if "progress" in told:
-                listener(told["progress"])
-            elif "error" in told:
-                error = told["error"]
-                raise SentinelError(error["message"], next_step=error["next_step"], code=error["code"])
-            else:
-                return told
+        with to_server as response:
+            if response.status != 200:
+                raise UnavailableError(
+                    f"The knowledge tool server answered HTTP {response.status}.", next_step="Run: sentinel status"
+                )
+            for line in response:
+                told: Mapping[str, Any] = json.loads(line)
+                if "progress" in told:
+                    listener(told["progress"])
+                elif "error" in told:
+                    error = told["error"]
+                    raise SentinelError(error["message"], next_step=error["next_step"], code=error["code"])
+                else:
+                    return told
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
         raise _broken(f": {type(error).__name__}") from None
-    finally:
-        connection.close()
     raise _broken("")
 
 
@@ -600,21 +599,8 @@ def _broken(why: str) -> UnavailableError:
 
 
 def _outcome(told: Mapping[str, Any]) -> WorkspaceOutcome:
-    done = told["ingested"]
-    return WorkspaceOutcome(
-        workspace=told["workspace"],
-        added=done["added"],
-        changed=done["changed"],
-        unchanged=done["unchanged"],
-        removed=done["removed"],
-        embedded=done["embedded"],
-        seconds=done["seconds"],
-        partial=told["partial"],
-        days=told["days"],
-        fault=told["fault"],
-        next_step=told["next_step"],
-        served=told["served"],
-    )
+    given = {**told, **told["ingested"]}
+    return WorkspaceOutcome(**{each.name: given[each.name] for each in fields(WorkspaceOutcome)})
 
 
 COMMAND = "sentinel knowledge ingest"
@@ -775,15 +761,8 @@ def _playbooks_here(
         embedder = None if by_words and space is None else model.embedder
         owner = playbook_owner(settings, place)
         report = ingest_folder(store, embedder, place, owner=owner, replaces=replaces, listener=told)
-    done = report.ingested
     return PlaybooksOutcome(
-        added=done.added,
-        changed=done.changed,
-        unchanged=done.unchanged,
-        removed=done.removed,
-        chunks=done.chunks,
-        embedded=done.embedded,
-        seconds=done.seconds,
+        **asdict(report.ingested),
         told=[{"source": each.source, "outcome": each.outcome.value, "said": each.said} for each in report.told],
         lines=[each.line for each in report.told],
         faults=len(report.faults),

@@ -10,9 +10,9 @@ from sentinel_rag.app.conversations import conversation_configuration
 from sentinel_rag.app.gateway_plan import workspace_zone
 from sentinel_rag.app.places import SAMPLE_WORKSPACE, logs_folder, workspace_folder
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
-from sentinel_rag.app.tls import connection_here
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._clients import response_to
 from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.cli._zones import DEFAULT_WORKSPACE, choose_workspace
 from sentinel_rag.surfaces.rendering.visible import safe_cell
@@ -113,14 +113,11 @@ def _token_counts() -> str:
 
 
 def _part(zone: ZoneEntry, certificate: str) -> dict[str, Any]:
-    connection = connection_here(zone.url, certificate, timeout=2)
     try:
-        connection.request("GET", "/healthz")
-        state = "running" if connection.getresponse().status == 200 else "unhealthy"
+        with response_to(zone.url, "GET", "/healthz", timeout=2, certificate=certificate) as response:
+            state = "running" if response.status == 200 else "unhealthy"
     except (OSError, http.client.HTTPException):
         state = "unreachable"
-    finally:
-        connection.close()
     return {"url": zone.url, "state": state, "pid": zone.pid}
 
 
@@ -131,14 +128,11 @@ def _policy(interceptor: dict[str, Any], settings: Settings) -> str:
     url = interceptor["url"]
     if interceptor["state"] != "running":
         return f"{settings.policy_file} (not loaded: no gateway runs)"
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
     try:
-        connection.request("GET", "/readyz")
-        state = json.loads(connection.getresponse().read())["checks"]["policy"]
+        with response_to(url, "GET", "/readyz", timeout=10) as response:
+            state = json.loads(response.read())["checks"]["policy"]
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         return "unknown: the gateway did not say"
-    finally:
-        connection.close()
     return f"{settings.policy_file} ({'in force' if state == 'ok' else safe_cell(str(state))})"
 
 

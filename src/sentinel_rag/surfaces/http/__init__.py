@@ -58,6 +58,7 @@ SessionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
 TimezoneName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")]
 WorkspaceName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Close = Callable[[], Awaitable[None]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class ChatBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,7 +82,14 @@ def create_app(analyst: Chat, *, token: str, question_timeout_s: float, close: C
 
     `close` is awaited at shutdown, for what the analyst holds open.
     """
-    routes = _Routes(_Turns(analyst, question_timeout_s), RequestAuthenticator(token=token))
+    routes = _Routes(_Turns(analyst, question_timeout_s))
+    authenticator = RequestAuthenticator(token=token)
+
+    def guarded(route: Endpoint) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            return _refuse(request, authenticator) or await route(request)
+
+        return endpoint
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -92,10 +100,10 @@ def create_app(analyst: Chat, *, token: str, question_timeout_s: float, close: C
     return Starlette(
         routes=[
             Route("/healthz", routes.healthz),
-            Route("/chat", routes.chat, methods=["POST"]),
-            Route("/chat/{session_id}", routes.clear, methods=["DELETE"]),
-            Route("/chat/{session_id}/clear", routes.clear_and_carry, methods=["POST"]),
-            Route("/conversations/{session_id}", routes.delete, methods=["DELETE"]),
+            Route("/chat", guarded(routes.chat), methods=["POST"]),
+            Route("/chat/{session_id}", guarded(routes.clear), methods=["DELETE"]),
+            Route("/chat/{session_id}/clear", guarded(routes.clear_and_carry), methods=["POST"]),
+            Route("/conversations/{session_id}", guarded(routes.delete), methods=["DELETE"]),
         ],
         exception_handlers={404: _not_found, 405: _wrong_method, Exception: _broken},
         lifespan=lifespan,
@@ -105,17 +113,13 @@ def create_app(analyst: Chat, *, token: str, question_timeout_s: float, close: C
 class _Routes:
     """The routes as methods, so that each sees the parts it needs."""
 
-    def __init__(self, turns: _Turns, authenticator: RequestAuthenticator) -> None:
+    def __init__(self, turns: _Turns) -> None:
         self._turns = turns
-        self._authenticator = authenticator
 
     async def healthz(self, _: Request) -> Response:
         return _json({"status": "ok"})
 
     async def chat(self, request: Request) -> Response:
-        refusal = _refuse(request, self._authenticator)
-        if refusal is not None:
-            return refusal
         body = await _read(request)
         if body is None:
             return _error(413, "too_large", f"The body is over {MAX_BODY_BYTES} bytes.")
@@ -135,23 +139,14 @@ class _Routes:
         return _json((await self._turns.answer(asked, session_id, lambda _: None)).to_dict())
 
     async def clear(self, request: Request) -> Response:
-        refusal = _refuse(request, self._authenticator)
-        if refusal is not None:
-            return refusal
         await self._turns.clear(request.path_params["session_id"], carry=False)
         return Response(status_code=204)
 
     async def delete(self, request: Request) -> Response:
-        refusal = _refuse(request, self._authenticator)
-        if refusal is not None:
-            return refusal
         await self._turns.delete(request.path_params["session_id"])
         return Response(status_code=204)
 
     async def clear_and_carry(self, request: Request) -> Response:
-        refusal = _refuse(request, self._authenticator)
-        if refusal is not None:
-            return refusal
         carried = await self._turns.clear(request.path_params["session_id"], carry=True)
         return _json({"carried": [fact.to_dict() for fact in carried]})
 
