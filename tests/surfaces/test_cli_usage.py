@@ -22,7 +22,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.surfaces.outside_texts import signs_of
-from sentinel_rag.surfaces.users import Role, UserStore
+from sentinel_rag.surfaces.users import AccountTerms, Role, UserStore
 from sentinel_rag.surfaces.web.turns import ConversationRecord, KeptConversation, TurnState
 
 pytestmark = pytest.mark.requirement("SURF-1")
@@ -44,7 +44,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         store.think("terminal-session", {"good": False, "reason": "no hosts"})
     with closing(UserStore(people_folder(tmp_path), clock=utc_now)) as people:
         key = f"sr_0123456789ab_{'7' * 64}"
-        dana = people.add("dana", [Role.ANALYST], password="a hash", key=key, key_id="0123456789ab")
+        dana = people.add(
+            "dana", AccountTerms(frozenset({Role.ANALYST})), password="a hash", key=key, key_id="0123456789ab"
+        )
     record_file(tmp_path).parent.mkdir()
     with closing(ConversationRecord(record_file(tmp_path), clock=utc_now)) as record:
         record.open("page-session", dana.user_id, "Which hosts?")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.surfaces.users import AccountDisabled, Role, UserStore, check_new_password
+from sentinel_rag.surfaces.users import AccountDisabled, AccountTerms, Role, UserStore, check_new_password
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 KEY = "sr_0123456789ab_" + "7" * 64
@@ -40,7 +40,14 @@ def people(tmp_path: Path, hand: Hand) -> Iterator[UserStore]:
 
 
 def add(people: UserStore, name: str, oidc_name: str | None = None) -> str:
-    account = people.add(name, [Role.ANALYST], password="a hash", oidc_name=oidc_name, key=KEY, key_id="0123456789ab")
+    account = people.add(
+        name,
+        AccountTerms(frozenset({Role.ANALYST})),
+        password="a hash",
+        oidc_name=oidc_name,
+        key=KEY,
+        key_id="0123456789ab",
+    )
     return account.user_id
 
 

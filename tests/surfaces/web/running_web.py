@@ -27,7 +27,7 @@ from sentinel_rag.gateway.limits import RateLimiter
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.storage import Records
 from sentinel_rag.surfaces.http import create_app as create_agent_app
-from sentinel_rag.surfaces.users import Account, OwnerLinks, Passwords, Role, UserStore, scopes_of
+from sentinel_rag.surfaces.users import Account, AccountTerms, OwnerLinks, Passwords, Role, UserStore, scopes_of
 from sentinel_rag.surfaces.web import (
     Agent,
     Connections,
@@ -88,10 +88,9 @@ class RunningWeb:
         )
         account = self.web.people.add(
             name,
-            given,
+            AccountTerms(frozenset(given), clearance),
             password=None if oidc_name else self.web.passwords.hash(password_of(name)),
             oidc_name=oidc_name,
-            clearance=clearance,
             key=key,
             key_id=info.key_id,
         )

@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.gateway.store import Scope
-from sentinel_rag.surfaces.users import Role
+from sentinel_rag.surfaces.users import AccountTerms, Role
 
 HIDDEN = "powershell -enc SECRET admin"
 
@@ -97,12 +97,7 @@ def test_a_session_of_a_key_that_was_made_anew_is_told_in_the_report(web: Runnin
         [Scope.USER], name="dana-gone-anew", clearance=account.clearance, for_key=web.agent_key_id
     )
     web.web.people.give_terms(
-        account.user_id,
-        roles=account.roles,
-        groups=(),
-        clearance=account.clearance,
-        key=key,
-        key_id=info.key_id,
+        account.user_id, AccountTerms(account.roles, account.clearance), key=key, key_id=info.key_id
     )
     told = dana.get(f"/conversations/{session}/export").content.decode()
     assert "knows a session of this conversation no more" in told

@@ -10,7 +10,7 @@ from tests.support.obedient_analyst import FACT
 from tests.support.web_client import Client
 
 from sentinel_rag.gateway.store import Scope
-from sentinel_rag.surfaces.users import OWNER, Role
+from sentinel_rag.surfaces.users import OWNER, AccountTerms, Role
 
 
 def waiting_id(client: Client, host: str, **more: str) -> str:
@@ -189,7 +189,7 @@ def test_nobody_decides_what_the_agent_asks_for_them(web: RunningWeb) -> None:
         for_key=web.agent_key_id,
     )
     web.web.people.give_terms(
-        account.user_id, roles=account.roles, groups=(), clearance=account.clearance, key=fresh, key_id=info.key_id
+        account.user_id, AccountTerms(account.roles, account.clearance), key=fresh, key_id=info.key_id
     )
     answer = both.post(f"/approvals/{approval_id}/decision", {"decision": "approve"})
     assert (answer.status, answer.body["reason"]) == (403, "own_approval")
@@ -278,7 +278,10 @@ def test_a_person_changes_the_terms_of_an_account_and_the_sign_in_follows(web: R
     account = web.accounts["hana-work"]
     key, info = web.gateway.state.keys.create([Scope.AUDIT], name="hana anew")
     web.web.people.give_terms(
-        account.user_id, roles=[Role.AUDITOR], groups=["soc"], clearance=account.clearance, key=key, key_id=info.key_id
+        account.user_id,
+        AccountTerms(frozenset({Role.AUDITOR}), account.clearance, ("soc",)),
+        key=key,
+        key_id=info.key_id,
     )
     assert hana.get("/session").body["groups"] == ["soc"]
     assert hana.get("/audit?limit=1").status == 200

@@ -433,6 +433,15 @@ class AccountInChange(SentinelError):
     code = "account_in_change"
 
 
+@dataclass(frozen=True, slots=True)
+class AccountTerms:
+    """What an account may do and see."""
+
+    roles: frozenset[Role]
+    clearance: Sensitivity = Sensitivity.MEDIUM
+    groups: tuple[str, ...] = ()
+
+
 class UserStore:
     """The accounts at `records`, by default in a file of `folder`, which holds the key that seals people's keys either
     way; `sign_ins` are those of their people. May be used from any thread. Methods raise UnavailableError if the place
@@ -453,12 +462,10 @@ class UserStore:
     def add(
         self,
         name: str,
-        roles: Collection[Role],
+        terms: AccountTerms,
         *,
         password: str | None,
         oidc_name: str | None = None,
-        groups: Collection[str] = (),
-        clearance: Sensitivity = Sensitivity.MEDIUM,
         key: str,
         key_id: str,
     ) -> Account:
@@ -467,9 +474,7 @@ class UserStore:
         row = [
             user_id,
             checked,
-            json.dumps(sorted(roles)),
-            json.dumps(checked_groups(groups)),
-            clearance.name,
+            *_columns(terms),
             format_time(self._clock()),
             password,
             oidc_name,
@@ -577,29 +582,13 @@ class UserStore:
             run.execute("UPDATE person SET disabled_at = ? WHERE user_id = ?", [format_time(self._clock()), user_id])
             run.execute("DELETE FROM sign_in WHERE user_id = ?", [user_id])
 
-    def give_terms(
-        self,
-        user_id: str,
-        *,
-        roles: Collection[Role],
-        groups: Collection[str],
-        clearance: Sensitivity,
-        key: str,
-        key_id: str,
-    ) -> None:
+    def give_terms(self, user_id: str, terms: AccountTerms, *, key: str, key_id: str) -> None:
         """Other roles, with the key that has their scopes; a disabled account is live again."""
         with self._records.transaction() as run:
             run.execute(
                 "UPDATE person SET roles = ?, groups = ?, clearance = ?, key_id = ?, sealed_key = ?, "
                 "disabled_at = NULL WHERE user_id = ?",
-                [
-                    json.dumps(sorted(roles)),
-                    json.dumps(checked_groups(groups)),
-                    clearance.name,
-                    key_id,
-                    self._seal.close(key, user_id),
-                    user_id,
-                ],
+                [*_columns(terms), key_id, self._seal.close(key, user_id), user_id],
             )
 
     def gateway_key(self, user_id: str) -> str | None:
@@ -688,13 +677,9 @@ class PersonKeys(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class AccountTerms:
-    """What an account may do and see."""
-
-    roles: frozenset[Role]
-    clearance: Sensitivity = Sensitivity.MEDIUM
-    groups: tuple[str, ...] = ()
+def _columns(terms: AccountTerms) -> tuple[str, str, str]:
+    """The columns `roles`, `groups` and `clearance`."""
+    return json.dumps(sorted(terms.roles)), json.dumps(checked_groups(terms.groups)), terms.clearance.name
 
 
 class AccountChanges:
@@ -710,16 +695,8 @@ class AccountChanges:
         self._people.check_free(name, oidc_name)
         key, key_id = self._make(checked_name(name), terms, replaces="")
         try:
-            return self._people.add(
-                name,
-                terms.roles,
-                password=password,
-                oidc_name=None if oidc_name is None else oidc_name.strip().lower(),
-                groups=terms.groups,
-                clearance=terms.clearance,
-                key=key,
-                key_id=key_id,
-            )
+            bound = None if oidc_name is None else oidc_name.strip().lower()
+            return self._people.add(name, terms, password=password, oidc_name=bound, key=key, key_id=key_id)
         except BaseException:
             self._keys.end(key_id)
             raise
@@ -729,14 +706,7 @@ class AccountChanges:
         terms = _as_of_key(terms)
         with self._people.changing(name) as account:
             key, key_id = self._make(account.name, terms, replaces=account.key_id)
-            self._people.give_terms(
-                account.user_id,
-                roles=terms.roles,
-                groups=terms.groups,
-                clearance=terms.clearance,
-                key=key,
-                key_id=key_id,
-            )
+            self._people.give_terms(account.user_id, terms, key=key, key_id=key_id)
         return self._people.find(name)
 
     def disable(self, name: str) -> Account:
