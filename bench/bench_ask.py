@@ -23,7 +23,7 @@ from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._clients import AgentClient, user_session
+from sentinel_rag.surfaces.cli._zones import AgentClient, user_session
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 

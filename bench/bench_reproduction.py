@@ -29,7 +29,7 @@ from sentinel_rag.app.processes import running_zones
 from sentinel_rag.contracts.tool_schemas import ALERT_STATUSES, SENTINEL_TOOLS, SEVERITIES
 from sentinel_rag.sentinel.templates.template_registry import load_templates
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._clients import AgentClient, user_session
+from sentinel_rag.surfaces.cli._zones import AgentClient, user_session
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 

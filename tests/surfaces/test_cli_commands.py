@@ -9,12 +9,12 @@ import pytest
 
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.settings.models import KNOWLEDGE_STORES
-from sentinel_rag.surfaces.cli._commands import COMMANDS, Command, Either, Option
+from sentinel_rag.surfaces.cli._commands import COMMANDS, Command, CommandOption, Either
 
 pytestmark = pytest.mark.requirement("SURF-1")
 
 
-def options(command: Command) -> dict[str, Option]:
+def options(command: Command) -> dict[str, CommandOption]:
     """By the name under which argparse keeps the value."""
     each = [one for some in command.options for one in (some.options if isinstance(some, Either) else (some,))]
     return {one.settings.get("dest") or one.name.lstrip("-").replace("-", "_"): one for one in each}

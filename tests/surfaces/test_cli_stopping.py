@@ -11,7 +11,7 @@ from sentinel_rag.app.run_state import RunState, ZoneEntry
 from sentinel_rag.contracts.conversations import CarriedFact
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, ToolTrace
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.surfaces.cli._clients import AgentClient
+from sentinel_rag.surfaces.cli._zones import AgentClient
 from sentinel_rag.surfaces.http import create_app
 from sentinel_rag_testing.loopback import serve
 

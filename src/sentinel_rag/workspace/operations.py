@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
 
 
-class Operation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WorkspaceOperation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One operation; its fields are its arguments."""
 
     def run(self, workspace: Workspace) -> Any:
@@ -29,17 +29,17 @@ class Operation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raise NotImplementedError
 
 
-class _Tables(Operation, frozen=True):
+class _Tables(WorkspaceOperation, frozen=True):
     def run(self, workspace: Workspace) -> Any:
         return {"tables": [table.to_dict() for table in workspace.tables()]}
 
 
-class _Schema(Operation, frozen=True):
+class _Schema(WorkspaceOperation, frozen=True):
     def run(self, workspace: Workspace) -> Any:
         return {"schema": {table: dict(columns) for table, columns in workspace.schema().items()}}
 
 
-class _Import(Operation, frozen=True):
+class _Import(WorkspaceOperation, frozen=True):
     path: str
     table: str | None = None
 
@@ -51,7 +51,7 @@ class _Import(Operation, frozen=True):
         return {"reports": [report.to_dict() for report in reports], "questions": questions_of(reports)}
 
 
-class _Generate(Operation, frozen=True):
+class _Generate(WorkspaceOperation, frozen=True):
     days: int = DEFAULT_DAYS
     events: int = DEFAULT_EVENTS
     seed: int = 7
@@ -62,7 +62,7 @@ class _Generate(Operation, frozen=True):
         return {"guide": workspace.generate(options).to_dict()}
 
 
-class _Query(Operation, frozen=True):
+class _Query(WorkspaceOperation, frozen=True):
     kql: str
     timespan: str | None = None
     max_rows: int = 10_000
@@ -71,7 +71,7 @@ class _Query(Operation, frozen=True):
         return workspace.query(self.kql, timespan=self.timespan, max_rows=self.max_rows).to_dict()
 
 
-class _PutWatchlist(Operation, frozen=True):
+class _PutWatchlist(WorkspaceOperation, frozen=True):
     alias: str
     path: str
     search_key: str | None = None
@@ -82,7 +82,7 @@ class _PutWatchlist(Operation, frozen=True):
         return lists.put(self.alias, path, search_key=self.search_key, replaces=self.replaces)
 
 
-class _RemoveWatchlist(Operation, frozen=True):
+class _RemoveWatchlist(WorkspaceOperation, frozen=True):
     alias: str
 
     def run(self, workspace: Workspace) -> Any:
@@ -90,7 +90,7 @@ class _RemoveWatchlist(Operation, frozen=True):
         return {"alias": self.alias}
 
 
-class _Merge(Operation, frozen=True):
+class _Merge(WorkspaceOperation, frozen=True):
     source: int
     target: int
 
@@ -105,7 +105,7 @@ class _Merge(Operation, frozen=True):
         return {"source": self.source, "target": self.target}
 
 
-OPERATIONS: Mapping[tuple[str, str], type[Operation]] = {
+OPERATIONS: Mapping[tuple[str, str], type[WorkspaceOperation]] = {
     ("GET", "/admin/tables"): _Tables,
     ("GET", "/admin/schema"): _Schema,
     ("POST", "/admin/import"): _Import,

@@ -12,9 +12,9 @@ from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.settings import Settings, workspace_name
-from sentinel_rag.surfaces.cli._clients import AgentClient, user_session
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._output import print_table, print_words
+from sentinel_rag.surfaces.cli._zones import AgentClient, user_session
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 if TYPE_CHECKING:

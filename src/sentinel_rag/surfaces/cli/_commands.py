@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sentinel_rag.gateway.policy.model import Rate
 
 
-class Option(NamedTuple):
+class CommandOption(NamedTuple):
     """An option or a word, with what argparse takes for it."""
 
     name: str
@@ -26,7 +26,7 @@ class Option(NamedTuple):
 class Either(NamedTuple):
     """Options of which one can be given."""
 
-    options: tuple[Option, ...]
+    options: tuple[CommandOption, ...]
 
 
 class Command(NamedTuple):
@@ -36,32 +36,32 @@ class Command(NamedTuple):
     run: str
     summary: str
     example: str
-    options: tuple[Option | Either, ...] = ()
+    options: tuple[CommandOption | Either, ...] = ()
     fixed: Mapping[str, Any] = {}
     """What the function takes beside the options."""
 
 
-def option(name: str, meaning: str | None, **settings: Any) -> Option:
+def option(name: str, meaning: str | None, **settings: Any) -> CommandOption:
     """An option with a value, or a word."""
-    return Option(name, {"help": meaning, **settings})
+    return CommandOption(name, {"help": meaning, **settings})
 
 
-def flag(name: str, meaning: str, **settings: Any) -> Option:
+def flag(name: str, meaning: str, **settings: Any) -> CommandOption:
     """An option without a value."""
-    return Option(name, {"help": meaning, "action": "store_true", **settings})
+    return CommandOption(name, {"help": meaning, "action": "store_true", **settings})
 
 
-def as_json(meaning: str) -> Option:
+def as_json(meaning: str) -> CommandOption:
     """`--json`."""
     return flag("--json", meaning, dest="as_json")
 
 
-def either(*options: Option) -> Either:
+def either(*options: CommandOption) -> Either:
     """Options of which one can be given."""
     return Either(options)
 
 
-def command(path: str, run: str, summary: str, example: str, *options: Option | Either, **fixed: Any) -> Command:
+def command(path: str, run: str, summary: str, example: str, *options: CommandOption | Either, **fixed: Any) -> Command:
     """A command; `example` is what follows its name."""
     return Command(path, run, summary, f"sentinel {path} {example}".rstrip(), options, fixed)
 

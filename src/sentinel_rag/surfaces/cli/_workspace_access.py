@@ -18,8 +18,7 @@ from sentinel_rag.app.places import workspace_folder
 from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings
-from sentinel_rag.surfaces.cli._clients import response_to
-from sentinel_rag.surfaces.cli._zones import choose_workspace, home_to_itself
+from sentinel_rag.surfaces.cli._zones import choose_workspace, home_to_itself, response_to
 
 Json = dict[str, Any]
 MAX_ROWS = 10_000

@@ -20,9 +20,9 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError, Usage
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._clients import ApprovalsClient, UserSession, connect
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._output import print_json, print_table
+from sentinel_rag.surfaces.cli._zones import ApprovalsClient, UserSession, connect
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 COLUMNS = ("id", "state", "asked", "left", "tool", "what", "who: rule")

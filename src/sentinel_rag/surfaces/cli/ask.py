@@ -14,8 +14,7 @@ from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Written
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._clients import AgentClient, user_session
-from sentinel_rag.surfaces.cli._zones import attached_zones
+from sentinel_rag.surfaces.cli._zones import AgentClient, attached_zones, user_session
 from sentinel_rag.surfaces.rendering.marks import found_alone
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 

@@ -17,10 +17,9 @@ from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli import kept_conversations
 from sentinel_rag.surfaces.cli._chat_commands import COMMANDS as COMMANDS
 from sentinel_rag.surfaces.cli._chat_commands import ChatCommands
-from sentinel_rag.surfaces.cli._clients import AgentClient, UserSession, user_session
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._output import print_words
-from sentinel_rag.surfaces.cli._zones import attached_zones
+from sentinel_rag.surfaces.cli._zones import AgentClient, UserSession, attached_zones, user_session
 from sentinel_rag.surfaces.cli.approvals import GO_ON, confirmed
 from sentinel_rag.surfaces.cli.ask import checked_question, keeping_text, not_utf8, waiting
 from sentinel_rag.surfaces.rendering.marks import found_alone

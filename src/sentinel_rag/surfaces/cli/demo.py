@@ -25,9 +25,15 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._clients import AgentClient, ApprovalsClient, call_gateway, user_session
 from sentinel_rag.surfaces.cli._output import print_json, print_words
-from sentinel_rag.surfaces.cli._zones import attached_zones, home_to_itself
+from sentinel_rag.surfaces.cli._zones import (
+    AgentClient,
+    ApprovalsClient,
+    attached_zones,
+    call_gateway,
+    home_to_itself,
+    user_session,
+)
 from sentinel_rag.surfaces.cli.approvals import GO_ON, arguments_in_short
 from sentinel_rag.surfaces.cli.ask import waiting
 from sentinel_rag.surfaces.cli.audit import audit_line

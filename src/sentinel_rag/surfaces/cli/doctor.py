@@ -24,9 +24,8 @@ from sentinel_rag.app.plan import telemetry_configuration
 from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UsageError
 from sentinel_rag.settings import Settings, load_settings, misspelt_settings
-from sentinel_rag.surfaces.cli._clients import response_to
 from sentinel_rag.surfaces.cli._output import print_json
-from sentinel_rag.surfaces.cli._zones import choose_workspace
+from sentinel_rag.surfaces.cli._zones import choose_workspace, response_to
 from sentinel_rag.surfaces.cli.serve import HOW_TO_BUILD, page_is_built
 from sentinel_rag.surfaces.cli.status import addresses
 from sentinel_rag.surfaces.rendering.visible import safe

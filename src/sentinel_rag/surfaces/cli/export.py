@@ -28,7 +28,7 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError, Usage
 from sentinel_rag.contracts.handles import fill_in, fill_in_answer, handles_in
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._clients import user_session
+from sentinel_rag.surfaces.cli._zones import user_session
 from sentinel_rag.surfaces.cli.kept_conversations import SHORT_ID, found_or_last
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 from sentinel_rag.surfaces.reports import FORMATS, HandOver, Head, ReportTurn, hand_over, written

@@ -30,9 +30,8 @@ from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._clients import response_to
 from sentinel_rag.surfaces.cli._output import print_json, print_table
-from sentinel_rag.surfaces.cli._zones import attached_zones
+from sentinel_rag.surfaces.cli._zones import attached_zones, response_to
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from sentinel_rag.app.places import SAMPLE_WORKSPACE, logs_folder, workspace_fol
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._clients import response_to
 from sentinel_rag.surfaces.cli._output import print_json, print_table
-from sentinel_rag.surfaces.cli._zones import DEFAULT_WORKSPACE, choose_workspace
+from sentinel_rag.surfaces.cli._zones import DEFAULT_WORKSPACE, choose_workspace, response_to
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 EXECUTOR = "executor-"

@@ -6,9 +6,8 @@ from dataclasses import asdict
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._clients import UserSession, user_session
 from sentinel_rag.surfaces.cli._output import print_json, print_words
-from sentinel_rag.surfaces.cli._zones import attached_zones
+from sentinel_rag.surfaces.cli._zones import UserSession, attached_zones, user_session
 from sentinel_rag.surfaces.cli.ask import waiting
 from sentinel_rag.surfaces.outside_texts import OutsideText, outside_texts
 from sentinel_rag.surfaces.rendering.visible import safe_cell

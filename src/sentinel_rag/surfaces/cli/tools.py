@@ -21,9 +21,8 @@ from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, canonical_tool_name
 from sentinel_rag.gateway.policy import Policy, TaintRule, ToolPolicy, load_policy
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._clients import call_gateway
 from sentinel_rag.surfaces.cli._output import print_json, print_table, print_words
-from sentinel_rag.surfaces.cli._zones import attached_zones
+from sentinel_rag.surfaces.cli._zones import attached_zones, call_gateway
 from sentinel_rag.surfaces.rendering.visible import safe
 
 

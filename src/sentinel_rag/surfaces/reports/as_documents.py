@@ -17,6 +17,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.surfaces.rendering.visible import safe
 from sentinel_rag.surfaces.reports import blocks
 from sentinel_rag.surfaces.reports.blocks import (
+    AnswerText,
     Bars,
     Block,
     Grid,
@@ -24,7 +25,6 @@ from sentinel_rag.surfaces.reports.blocks import (
     Labelled,
     Paragraph,
     PartHeading,
-    Said,
     Strip,
     annex,
     front_page,
@@ -73,7 +73,7 @@ def _without_pictures(block: Block) -> Block:
             return Grid(("time", "when", "what"), rows)
         case Bars():
             return block.as_grid()
-        case Said(marked):
+        case AnswerText(marked):
             return Paragraph(with_sources(marked))
         case _:
             return block

@@ -15,6 +15,7 @@ from sentinel_rag.surfaces.rendering.marks import Note
 from sentinel_rag.surfaces.rendering.visible import html_text, safe_cell
 from sentinel_rag.surfaces.reports import blocks
 from sentinel_rag.surfaces.reports.blocks import (
+    AnswerText,
     Bars,
     Block,
     Grid,
@@ -22,7 +23,6 @@ from sentinel_rag.surfaces.reports.blocks import (
     Labelled,
     Paragraph,
     PartHeading,
-    Said,
     Strip,
     annex,
     front_page,
@@ -144,7 +144,7 @@ def _block(block: Block, numbers: Set[str]) -> str:
             return f"{strip_svg(block)}\n"
         case Bars(chart):
             return f"<h3>{html_text(chart.title)}</h3>\n{svg(chart)}\n"
-        case Said(marked):
+        case AnswerText(marked):
             return marked_html(marked, _note)
 
 

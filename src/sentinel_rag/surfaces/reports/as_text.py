@@ -15,6 +15,7 @@ from sentinel_rag.surfaces.rendering.marks import Marked, Note, Seen
 from sentinel_rag.surfaces.rendering.visible import csv_text, plain
 from sentinel_rag.surfaces.reports import blocks
 from sentinel_rag.surfaces.reports.blocks import (
+    AnswerText,
     Bars,
     Block,
     Grid,
@@ -22,7 +23,6 @@ from sentinel_rag.surfaces.reports.blocks import (
     Labelled,
     Paragraph,
     PartHeading,
-    Said,
     Strip,
     annex,
     front_page,
@@ -78,7 +78,7 @@ def _block(block: Block) -> str:
             return _table(Grid(("time", "", "what"), tuple(happened)))
         case Bars():
             return _table(block.as_grid())
-        case Said(marked):
+        case AnswerText(marked):
             return "\\\n".join(_lines(marked)) + "\n"
 
 

@@ -236,13 +236,13 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerText:
     """The text of an answer with its marks."""
 
     marked: Marked
 
 
-Block = PartHeading | Paragraph | Labelled | Items | Grid | Strip | Bars | Said
+Block = PartHeading | Paragraph | Labelled | Items | Grid | Strip | Bars | AnswerText
 BAR = 20
 """Characters of the longest bar of a chart, and of a line of time."""
 
@@ -343,7 +343,7 @@ def strip_of(moments: Sequence[TimelineEntry], zone: str) -> Strip:
 def _fact(fact: TurnFacts, zone: str) -> Iterator[Block]:
     yield PartHeading(fact.question, level=2, number=fact.turn)
     yield Paragraph(f"{both(fact.asked_at, zone)}, {outcome_words(fact.outcome)}", quiet=True)
-    yield Said(fact.said)
+    yield AnswerText(fact.said)
     if told := counted(fact):
         yield Paragraph(told, quiet=True)
     for table in fact.tables:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.servers import bearer_token, same_secret
-from sentinel_rag.workspace.operations import OPERATIONS, Operation
+from sentinel_rag.workspace.operations import OPERATIONS, WorkspaceOperation
 from sentinel_rag.workspace.serving.authentication import BodyTooLargeError, read_body
 from sentinel_rag.workspace.serving.faults import FaultSchedule, InjectedFault
 from sentinel_rag.workspace.serving.query_api import QueryCounts
@@ -71,7 +71,7 @@ class Admin:
 
         return endpoint
 
-    def _operation(self, kind: type[Operation]) -> Callable[[bytes], Awaitable[Any]]:
+    def _operation(self, kind: type[WorkspaceOperation]) -> Callable[[bytes], Awaitable[Any]]:
         async def run(body: bytes) -> Any:
             wanted = _decoded(body or b"{}", kind)
             return await to_thread.run_sync(wanted.run, self._workspace, limiter=self._limiter)
