@@ -25,13 +25,16 @@ export interface Seen<T> extends Looked<T> {
 
 export type Arguments = Record<string, string | number | boolean | undefined>;
 
-/** `found` is the newest answer, null before the first one and after a refusal: nothing old is shown as current. */
-export interface Look<T> {
-  found: Seen<T> | null;
+/** What is read for a view: `found` is the newest answer, null before the first one and after a refusal, so that nothing
+ * old is shown as current. */
+export interface Read<T> {
+  found: T | null;
   refusal: Refusal | null;
   busy: boolean;
   again: () => void;
 }
+
+export type Look<T> = Read<Seen<T>>;
 
 /** What the tool answers. Throws Refusal. */
 export async function look<T>(tool: string, given: Arguments, signal?: AbortSignal): Promise<Seen<T>> {
@@ -42,18 +45,29 @@ export async function look<T>(tool: string, given: Arguments, signal?: AbortSign
 
 const AFTER_LOSS_MS = 5_000;
 
-/** The same as the state of a component, tried again by itself behind a lost connection; asked anew when `given` changes, and not at all while it is null. */
+/** The same as the state of a component, asked anew when `given` changes, and not at all while it is null. */
 export function useLook<T>(tool: string, given: Arguments | null): Look<T> {
-  const [state, setState] = useState<Omit<Look<T>, "again">>({ found: null, refusal: null, busy: given !== null });
+  const asked = given === null ? null : JSON.stringify(given);
+  return useRead(asked === null ? null : `${tool} ${asked}`, (signal) => look<T>(tool, given ?? {}, signal));
+}
+
+/** What the server answers at `path`, as the state of a component; nothing is asked while it is null, and anew when `by`
+ * is another. */
+export function useAnswer<T>(path: string | null, by?: unknown): Read<T> {
+  return useRead(path, (signal) => ask<T>("GET", path ?? "", undefined, signal), by);
+}
+
+/** Reads when `key` changes, and tries again by itself behind a lost connection. */
+function useRead<T>(key: string | null, read: (signal: AbortSignal) => Promise<T>, by?: unknown): Read<T> {
+  const [state, setState] = useState<Omit<Read<T>, "again">>({ found: null, refusal: null, busy: key !== null });
   const [turn, setTurn] = useState(0);
-  const asked = given === null ? "" : JSON.stringify(given);
   useEffect(() => {
-    if (asked === "") {
+    if (key === null) {
       return undefined;
     }
     const ended = new AbortController();
     setState((before) => ({ ...before, busy: true }));
-    look<T>(tool, JSON.parse(asked) as Arguments, ended.signal).then(
+    read(ended.signal).then(
       (found) => setState({ found, refusal: null, busy: false }),
       (error) => {
         if (!ended.signal.aborted) {
@@ -62,7 +76,7 @@ export function useLook<T>(tool: string, given: Arguments | null): Look<T> {
       },
     );
     return () => ended.abort();
-  }, [tool, asked, turn]);
+  }, [key, turn, by]);
   const lost = state.refusal?.reason === "connection";
   useEffect(() => {
     if (!lost) {
@@ -77,4 +91,18 @@ export function useLook<T>(tool: string, given: Arguments | null): Look<T> {
     };
   }, [lost]);
   return { ...state, again: () => setTurn((count) => count + 1) };
+}
+
+/** One thing done at a time: how to, whether it is under way, and why the last one was refused. */
+export function useWork(): [(work: () => Promise<unknown>) => void, boolean, Refusal | null] {
+  const [busy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const run = (work: () => Promise<unknown>): void => {
+    setBusy(true);
+    setRefusal(null);
+    work()
+      .catch((error) => setRefusal(asRefusal(error)))
+      .then(() => setBusy(false));
+  };
+  return [run, busy, refusal];
 }

@@ -1,47 +1,54 @@
 // What stands around every reading: its name, whether it failed, and below it how it was found and how far it reaches.
 import type { ComponentChildren, JSX } from "preact";
-import { useId } from "preact/hooks";
-import type { Look, Rows, Seen } from "../look.ts";
+import type { Read, Rows, Seen } from "../look.ts";
 import { local, OLD_S, span } from "../times.ts";
 import { shown, visible } from "../visible.ts";
+import { Card } from "./card.tsx";
 import { Facts } from "./data_table.tsx";
 import { RefusalNotice } from "./notices.tsx";
 import { Time } from "./signs.tsx";
 
 /** A reading with its name: while it is read, when it failed, and once it is there. Failed is never told as empty, and
- * what was read for other choices is not shown under new ones; `choices` stay while it is read. */
+ * what was read for other choices is not shown under new ones, unless it is to be `kept`; `choices` stay meanwhile. */
 export function Reading<T>(props: {
   title: string;
-  /** By which a list of parts leads here. */
   id?: string;
-  look: Look<T>;
+  look: Read<T>;
+  kept?: boolean;
+  note?: ComponentChildren;
   choices?: ComponentChildren;
-  children: (found: Seen<T>) => ComponentChildren;
+  children: (found: T) => ComponentChildren;
 }): JSX.Element {
-  const { found, refusal, busy, again } = props.look;
-  const made = useId();
-  const id = props.id ?? made;
+  const { look } = props;
+  const { found } = look;
+  const shown = found !== null && (props.kept === true || !look.busy);
   return (
-    <section class="card" aria-labelledby={id} aria-busy={busy}>
-      <header>
-        <h2 id={id}>{props.title}</h2>
-        {props.choices === undefined ? null : <div class="push">{props.choices}</div>}
-      </header>
-      <RefusalNotice refusal={busy ? null : refusal} />
-      {refusal === null || busy ? null : (
-        <p>
-          <button type="button" onClick={again}>
-            Read it again
-          </button>
-        </p>
-      )}
-      {busy ? (
-        <p role="status" class="quiet">
-          Reading...
-        </p>
-      ) : null}
-      {found === null || busy ? null : props.children(found)}
-    </section>
+    <Card title={props.title} id={props.id} busy={look.busy} note={props.note} side={props.choices}>
+      <State of={look} shown={shown} />
+      {shown ? props.children(found) : null}
+    </Card>
+  );
+}
+
+/** That something is being read, or why it could not be, and the same again. */
+export function State(props: { of: Read<unknown>; shown?: boolean; words?: string }): JSX.Element | null {
+  const { busy, refusal, again } = props.of;
+  if (busy) {
+    return props.shown ? null : (
+      <p role="status" class="quiet">
+        {props.words ?? "Reading..."}
+      </p>
+    );
+  }
+  return refusal === null ? null : (
+    <>
+      <RefusalNotice refusal={refusal} />
+      <p>
+        <button type="button" onClick={again}>
+          Read it again
+        </button>
+      </p>
+    </>
   );
 }
 

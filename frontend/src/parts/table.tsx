@@ -5,8 +5,10 @@ import type { ComponentChildren, JSX } from "preact";
 export interface Column<Row> {
   title: string;
   cell: (row: Row) => ComponentChildren;
-  /** `num` holds for the head too. */
+  /** One that begins with `num` holds for the head too. */
   class?: string | ((row: Row) => string);
+  /** Whether its title stands before its cells where rows are folded. */
+  told?: boolean;
   /** The cell that names its row. */
   names?: boolean;
 }
@@ -15,7 +17,8 @@ export function Table<Row>(props: {
   columns: Column<Row>[];
   rows: Row[];
   keyOf: (row: Row) => string | number;
-  class?: string;
+  class?: string | undefined;
+  rowClass?: (row: Row) => string;
   label?: string;
   caption?: ComponentChildren;
 }): JSX.Element {
@@ -25,7 +28,11 @@ export function Table<Row>(props: {
       <thead>
         <tr>
           {props.columns.map((column) => (
-            <th key={column.title} scope="col" class={column.class === "num" ? "num" : undefined}>
+            <th
+              key={column.title}
+              scope="col"
+              class={typeof column.class === "string" && column.class.startsWith("num") ? "num" : undefined}
+            >
               {column.title}
             </th>
           ))}
@@ -33,7 +40,7 @@ export function Table<Row>(props: {
       </thead>
       <tbody>
         {props.rows.map((row) => (
-          <tr key={props.keyOf(row)}>
+          <tr key={props.keyOf(row)} class={props.rowClass?.(row)}>
             {props.columns.map((column) => {
               const told = typeof column.class === "function" ? column.class(row) : column.class;
               return column.names ? (
@@ -41,7 +48,7 @@ export function Table<Row>(props: {
                   {column.cell(row)}
                 </th>
               ) : (
-                <td key={column.title} class={told}>
+                <td key={column.title} class={told} data-label={column.told ? column.title : undefined}>
                   {column.cell(row)}
                 </td>
               );

@@ -1,7 +1,9 @@
 // A person's own account: how to be answered, the password, tokens for programs, and signing out everywhere.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { ask } from "../api.ts";
+import { useWork } from "../look.ts";
+import { Card } from "../parts/card.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { NewPassword, newPassword, PasswordField } from "../parts/password.tsx";
 import { keep, preferences, timezones, VERBOSITIES } from "../preferences.ts";
@@ -16,16 +18,18 @@ export function AccountView(props: {
 }): JSX.Element {
   const { session } = props;
   return (
-    <div class="narrow">
+    <div class="stack">
       <h1>Account</h1>
-      <p>
+      <p class="quiet">
         You are {visible(session.name)}, with the roles {session.roles.map(visible).join(", ") || "none"} and the
         clearance {visible(session.clearance)}.
       </p>
-      <Answers workspaces={session.workspaces} />
-      {session.has_password ? <Password entered={props.entered} /> : null}
-      <Tokens />
-      <Everywhere left={props.left} />
+      <div class="halves">
+        <Answers workspaces={session.workspaces} />
+        {session.has_password ? <Password entered={props.entered} /> : null}
+        <Tokens />
+        <Everywhere left={props.left} />
+      </div>
     </div>
   );
 }
@@ -41,9 +45,8 @@ function Answers({ workspaces }: { workspaces: string[] }): JSX.Element {
     setSaid(done ? "Kept by this browser, from the next question on." : "This browser keeps nothing for this page.");
   };
   return (
-    <section aria-label="Answers">
-      <h2>How to answer</h2>
-      <form onSubmit={save}>
+    <Card label="Answers" title="How to answer">
+      <form class="in" onSubmit={save}>
         <label>
           Workspace
           <select name="workspace" defaultValue={kept.workspace}>
@@ -82,33 +85,28 @@ function Answers({ workspaces }: { workspaces: string[] }): JSX.Element {
         </button>
         <p role="status">{said}</p>
       </form>
-    </section>
+    </Card>
   );
 }
 
 function Password({ entered }: { entered: (session: Session) => void }): JSX.Element {
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [run, , refusal] = useWork();
   const [said, setSaid] = useState("");
-  const change = async (event: SubmitEvent): Promise<void> => {
+  const change = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     const given = new FormData(form);
     setSaid("");
-    try {
-      const body = { password: given.get("password"), new_password: newPassword(given) };
-      await ask("PUT", "/password", body);
+    run(async () => {
+      await ask("PUT", "/password", { password: given.get("password"), new_password: newPassword(given) });
       entered(await ask<Session>("GET", "/session"));
       form.reset();
-      setRefusal(null);
       setSaid("Changed. Every other sign-in and every token of yours has ended.");
-    } catch (error) {
-      setRefusal(asRefusal(error));
-    }
+    });
   };
   return (
-    <section aria-label="Password">
-      <h2>Password</h2>
-      <form onSubmit={change}>
+    <Card title="Password">
+      <form class="in" onSubmit={change}>
         <PasswordField label="Password so far" name="password" current />
         <NewPassword />
         <RefusalNotice refusal={refusal} />
@@ -117,23 +115,22 @@ function Password({ entered }: { entered: (session: Session) => void }): JSX.Ele
         </button>
         <p role="status">{said}</p>
       </form>
-    </section>
+    </Card>
   );
 }
 
 function Everywhere({ left }: { left: () => void }): JSX.Element {
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const leave = (): void => {
-    ask("DELETE", "/sessions").then(left, (error) => setRefusal(asRefusal(error)));
-  };
+  const [run, , refusal] = useWork();
   return (
-    <section aria-label="Sign-ins">
-      <h2>Sign-ins</h2>
-      <p>Ends every sign-in of yours at a browser, this one too. Tokens go on until you revoke them.</p>
-      <RefusalNotice refusal={refusal} />
-      <button type="button" onClick={leave}>
-        Sign out everywhere
-      </button>
-    </section>
+    <Card title="Sign-ins">
+      <div class="in">
+        {" "}
+        <p>Ends every sign-in of yours at a browser, this one too. Tokens go on until you revoke them.</p>
+        <RefusalNotice refusal={refusal} />
+        <button type="button" onClick={() => run(() => ask("DELETE", "/sessions").then(left))}>
+          Sign out everywhere
+        </button>
+      </div>{" "}
+    </Card>
   );
 }

@@ -1,9 +1,12 @@
 // The gateway's record of every call, newest first, filtered, and its check.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { ask } from "../api.ts";
+import { useAnswer, useWork } from "../look.ts";
+import { Card } from "../parts/card.tsx";
 import { Facts } from "../parts/data_table.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { State } from "../parts/reading.tsx";
 import { moment } from "../parts/tool_status.tsx";
 import { shown, visible } from "../visible.ts";
 import type { AuditEntry, Verification } from "../wire.ts";
@@ -34,10 +37,7 @@ export function AuditView({ id, go }: { id: string | null; go: (id: string | nul
   const filters = id === null || id.startsWith("?");
   return (
     <div class="stack">
-      <div class="row">
-        <h1>Audit</h1>
-        <Verify />
-      </div>
+      <Verify />
       {filters ? <Journal key={id} filter={filterOf(id ?? "")} go={go} /> : <OneCall key={id} id={id} />}
     </div>
   );
@@ -56,26 +56,21 @@ function addressOf(filter: Filter): string | null {
 
 function Verify(): JSX.Element {
   const [found, setFound] = useState<Verification | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const verify = async (): Promise<void> => {
-    setBusy(true);
-    try {
-      setFound(await ask<Verification>("POST", "/audit/verify"));
-      setRefusal(null);
-    } catch (error) {
-      setRefusal(asRefusal(error));
-    }
-    setBusy(false);
-  };
+  const [run, busy, refusal] = useWork();
+  const verify = async (): Promise<void> => setFound(await ask<Verification>("POST", "/audit/verify"));
   return (
-    <section aria-label="Verify">
-      <button type="button" disabled={busy} onClick={() => void verify()}>
-        {busy ? "Verifying..." : "Verify the journal"}
-      </button>
+    <>
+      <div class="row">
+        <h1>Audit</h1>
+        <button type="button" class="push" disabled={busy} onClick={() => run(verify)}>
+          {busy ? "Verifying..." : "Verify the journal"}
+        </button>
+      </div>
       <RefusalNotice refusal={refusal} />
-      <p role="status">{found === null ? "" : verdict(found)}</p>
-    </section>
+      <p role="status" class={found === null ? "" : found.intact ? "notice plain" : "notice refusal"}>
+        {found === null ? "" : verdict(found)}
+      </p>
+    </>
   );
 }
 
@@ -107,11 +102,11 @@ function Journal({ filter, go }: { filter: Filter; go: (id: string | null) => vo
     go(addressOf(Object.fromEntries(given.filter(([, text]) => text !== ""))));
   };
   return (
-    <section aria-label="Journal">
-      <form class="journal-filters" onSubmit={submit}>
+    <>
+      <form class="filters" onSubmit={submit}>
         {Object.entries(FILTERS).map(([name, label]) => (
-          <label key={name}>
-            {label}
+          <label key={name} class="choice">
+            <span class="label">{label}</span>
             <input name={name} maxLength={64} defaultValue={filter[name as keyof Filter] ?? ""} />
           </label>
         ))}
@@ -123,7 +118,7 @@ function Journal({ filter, go }: { filter: Filter; go: (id: string | null) => vo
         </button>
       </form>
       <Records filter={filter} />
-    </section>
+    </>
   );
 }
 
@@ -132,69 +127,66 @@ function Records({ filter }: { filter: Filter }): JSX.Element {
   const [entries, setEntries] = useState<AuditEntry[]>([]);
   const [names, setNames] = useState<Names>({});
   const [before, setBefore] = useState<number | null>(0);
-  const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const load = async (from: number, shown: AuditEntry[]): Promise<void> => {
-    setBusy(true);
-    try {
+  const [run, busy, refusal] = useWork();
+  const load = (from: number, shown: AuditEntry[]): void =>
+    run(async () => {
       const query = new URLSearchParams({ ...filter, before: String(from), limit: String(PAGE) });
       const page = await ask<Page>("GET", `/audit?${query}`);
       setEntries([...shown, ...page.records]);
       setNames((known) => ({ ...known, ...page.names }));
       setBefore(page.next_before);
-      setRefusal(null);
-    } catch (error) {
-      setRefusal(asRefusal(error));
-    }
-    setBusy(false);
-  };
-  useEffect(() => void load(0, []), []);
+    });
+  useEffect(() => load(0, []), []);
   const end = before === null ? "This is the beginning of the journal." : `Looked back to record ${before}.`;
   return (
-    <>
-      <RefusalNotice refusal={refusal} />
-      <p class="row">
-        <span>
-          {entries.length} records, the newest first{Object.keys(filter).length === 0 ? "" : ", of those asked for"}
-        </span>
-        <button type="button" disabled={busy} onClick={() => void load(0, [])}>
+    <Card
+      title="Journal"
+      busy={busy}
+      note={`${entries.length} records, the newest first${Object.keys(filter).length === 0 ? "" : ", of those asked for"}`}
+      side={
+        <button type="button" class="small" disabled={busy} onClick={() => load(0, [])}>
           Look for newer records
         </button>
-      </p>
+      }
+    >
+      <RefusalNotice refusal={refusal} />
       <ol class="journal">
         {entries.map((entry) => (
           <li key={entry.hash} value={entry.record.seq}>
-            <Entry entry={entry} names={names} />
+            <Entry entry={entry} names={names} call={callOf(entry, entries)} />
           </li>
         ))}
       </ol>
-      <p class="row">
-        <span class="quiet">{before === 0 ? "" : end}</span>
+      <footer class="row">
+        {before === 0 ? "" : end}
         {before === null || before === 0 ? null : (
-          <button type="button" disabled={busy} onClick={() => void load(before, entries)}>
+          <button type="button" class="small" disabled={busy} onClick={() => load(before, entries)}>
             Show older records
           </button>
         )}
-      </p>
-    </>
+      </footer>
+    </Card>
   );
 }
 
+/** The call that an outcome is of, where its record is here too. */
+function callOf({ record }: AuditEntry, entries: AuditEntry[]): AuditEntry | undefined {
+  return record.kind === "outcome"
+    ? entries.find((each) => each.record.kind === "intent" && each.record.audit_id === record.audit_id)
+    : undefined;
+}
+
 function OneCall({ id }: { id: string }): JSX.Element {
-  const [found, setFound] = useState<Pick<Page, "records" | "names"> | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  useEffect(() => {
-    ask<Page>("GET", `/audit/${encodeURIComponent(id)}`).then(setFound, (error) => setRefusal(asRefusal(error)));
-  }, [id]);
+  const call = useAnswer<Page>(`/audit/${encodeURIComponent(id)}`);
   return (
-    <section aria-label="One call">
-      <a href="#/audit">The whole journal</a>
-      <RefusalNotice refusal={refusal} />
-      {found === null && refusal === null ? <p class="quiet">Reading...</p> : null}
-      {found?.records.map((entry) => (
-        <Entry key={entry.hash} entry={entry} names={found.names} open />
-      ))}
-    </section>
+    <Card title="One call" side={<a href="#/audit">The whole journal</a>}>
+      <State of={call} />
+      <div class="journal">
+        {call.found?.records.map((entry) => (
+          <Entry key={entry.hash} entry={entry} names={call.found?.names ?? {}} open />
+        ))}
+      </div>
+    </Card>
   );
 }
 
@@ -210,17 +202,19 @@ const KINDS: Record<string, string> = {
   store_changed: "store",
 };
 
-function Entry(props: { entry: AuditEntry; names: Names; open?: boolean }): JSX.Element {
+const WELL = new Set(["success", "allow", "approve_once", "open"]);
+
+function Entry(props: { entry: AuditEntry; names: Names; call?: AuditEntry | undefined; open?: boolean }): JSX.Element {
   const { entry, names, open } = props;
   const { seq, kind, ...rest } = entry.record;
-  const text = (name: string): string => (typeof rest[name] === "string" ? String(rest[name]) : "");
-  const args = (rest.arguments ?? {}) as Record<string, unknown>;
+  const text = (name: string, of: Record<string, unknown> = rest): string =>
+    typeof of[name] === "string" ? String(of[name]) : "";
+  const of = props.call?.record ?? rest;
+  const args = (of.arguments ?? {}) as Record<string, unknown>;
   const incident = typeof args.incident === "string" ? `incident ${args.incident}` : "";
-  const told = [
-    ...[text("tool"), incident, text("store"), text("state"), text("change"), text("name"), text("decision")],
-    ...[text("status"), entry.outcome],
-  ];
-  const by = text("by") || names[text("key_id")] || text("key_id");
+  const told = [text("tool", of), incident, text("store"), text("change"), text("name")].filter((part) => part);
+  const came = entry.outcome ?? (text("status") || text("decision") || text("state"));
+  const by = text("by") || names[text("key_id", of)] || text("key_id", of);
   const facts = Object.entries(rest).map(([name, value]): [string, string] => [name, shown(value)]);
   const request = text("approval_id") || (kind.startsWith("approval_") ? text("audit_id") : "");
   const leads: [string, string | null][] = [
@@ -231,9 +225,13 @@ function Entry(props: { entry: AuditEntry; names: Names; open?: boolean }): JSX.
   return (
     <details open={open ?? false}>
       <summary>
-        <span class="quiet">{text("at") === "" ? "" : moment(text("at"), "")}</span> <strong>{visible(by)}</strong>{" "}
-        <span title={visible(kind)}>{KINDS[kind] ?? visible(kind.replaceAll("_", " "))}</span>{" "}
-        {visible(told.filter((part) => part).join(", "))}
+        <span class="label">{text("at") === "" ? "" : moment(text("at"), "").replace(" UTC", "")}</span>
+        <strong class="person">{visible(by)}</strong>
+        <span title={visible(kind)}>{KINDS[kind] ?? visible(kind.replaceAll("_", " "))}</span>
+        <span>{visible(told.join(", "))}</span>
+        {came === "" ? null : (
+          <span class={WELL.has(came) ? "chip ok" : "chip"}>{visible(came.replaceAll("_", " "))}</span>
+        )}
       </summary>
       <Facts facts={[["seq", String(seq)], ["kind", kind], ...facts, ["hash", visible(entry.hash)]]} />
       <p class="row">

@@ -1,7 +1,8 @@
 // What is done with a whole conversation: another title, starting over, a report of it, deleting it.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { ask } from "../api.ts";
+import { useWork } from "../look.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { SaveReport } from "../parts/save_report.tsx";
@@ -108,18 +109,11 @@ function Asking(props: {
   carryOut: (form: FormData) => Promise<void>;
   children: ComponentChildren;
 }): JSX.Element {
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const [busy, setBusy] = useState(false);
-  const send = async (event: SubmitEvent): Promise<void> => {
+  const [run, busy, refusal] = useWork();
+  const send = (event: SubmitEvent): void => {
     event.preventDefault();
-    setBusy(true);
-    try {
-      await props.carryOut(new FormData(event.currentTarget as HTMLFormElement));
-      props.close();
-    } catch (error) {
-      setRefusal(asRefusal(error));
-      setBusy(false);
-    }
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    run(() => props.carryOut(form).then(props.close));
   };
   return (
     <Dialog title={props.title} onClose={props.close}>

@@ -1,12 +1,16 @@
 // Rows of files put into an embedded workspace, beside whatever else is open: what became of each file, what its rows
 // answer, and what the workspace holds.
+
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { useState } from "preact/hooks";
+import { ask } from "../api.ts";
 import { askNow } from "../draft.ts";
+import { type Read, useAnswer } from "../look.ts";
 import { Suggested } from "../parts/around.tsx";
-import { RefusalNotice } from "../parts/notices.tsx";
+import { Card } from "../parts/card.tsx";
+import { Reading } from "../parts/reading.tsx";
 import { Choice, Time } from "../parts/signs.tsx";
+import { Table } from "../parts/table.tsx";
 import { DropBox, Uploads, useUploads } from "../parts/upload.tsx";
 import { counted } from "../times.ts";
 import { visible } from "../visible.ts";
@@ -24,7 +28,7 @@ export function ImportView({ session }: { session: Session }): JSX.Element {
   const names = session.stores?.workspaces ?? [];
   const [workspace, setWorkspace] = useState(names[0] ?? "");
   const [table, setTable] = useState("");
-  const tables = useTables(workspace);
+  const tables = useAnswer<Stored>(workspace === "" ? null : `/data?${new URLSearchParams({ workspace })}`);
   const [uploads, add] = useUploads<Imported>((file) => {
     const query = new URLSearchParams({ workspace, name: file.name, ...(table === "" ? {} : { table }) });
     return ask("PUT", `/data?${query}`, file);
@@ -45,11 +49,7 @@ export function ImportView({ session }: { session: Session }): JSX.Element {
   return (
     <div class="stack">
       <h1>Data</h1>
-      <section class="card" aria-labelledby="import">
-        <header>
-          <h2 id="import">Import files</h2>
-          <span class="quiet">into the workspace {visible(workspace)}</span>
-        </header>
+      <Card id="import" title="Import files" note={<>into the workspace {visible(workspace)}</>}>
         <div class="in">
           <div class="filters">
             {names.length > 1 ? (
@@ -72,7 +72,7 @@ export function ImportView({ session }: { session: Session }): JSX.Element {
                 onInput={(event) => setTable(event.currentTarget.value.trim())}
               />
               <datalist id="known-tables">
-                {(tables.found ?? []).map((each) => (
+                {tables.found?.tables.map((each) => (
                   <option key={each.table} value={each.table} />
                 ))}
               </datalist>
@@ -91,9 +91,9 @@ export function ImportView({ session }: { session: Session }): JSX.Element {
         <Uploads uploads={uploads} busy="Reading it in...">
           {(found) => <Told found={found} />}
         </Uploads>
-      </section>
+      </Card>
       <Watchlists workspace={workspace} />
-      <Tables {...tables} />
+      <Tables look={tables} />
     </div>
   );
 }
@@ -153,81 +153,32 @@ function Report({ of }: { of: ImportReport }): JSX.Element {
   );
 }
 
-interface Read {
-  found: TableInfo[] | null;
-  refusal: Refusal | null;
-  again: () => void;
+interface Stored {
+  tables: TableInfo[];
 }
 
-function useTables(workspace: string): Read {
-  const [state, setState] = useState<Omit<Read, "again">>({ found: null, refusal: null });
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    if (workspace === "") {
-      return undefined;
-    }
-    const ended = new AbortController();
-    const path = `/data?${new URLSearchParams({ workspace })}`;
-    ask<{ tables: TableInfo[] }>("GET", path, undefined, ended.signal).then(
-      ({ tables }) => setState({ found: tables, refusal: null }),
-      (error) => ended.signal.aborted || setState({ found: null, refusal: asRefusal(error) }),
-    );
-    return () => ended.abort();
-  }, [workspace, turn]);
-  return { ...state, again: () => setTurn((count) => count + 1) };
-}
-
-function Tables({ found, refusal, again }: Read): JSX.Element {
+function Tables({ look }: { look: Read<Stored> }): JSX.Element {
+  const { found } = look;
   return (
-    <section class="card" aria-labelledby="tables" aria-busy={found === null && refusal === null}>
-      <header>
-        <h2 id="tables">Tables</h2>
-        <span class="quiet">{found === null ? "" : `${found.length} hold rows`}</span>
-      </header>
-      <RefusalNotice refusal={refusal} />
-      {refusal === null ? null : (
-        <p>
-          <button type="button" onClick={again}>
-            Read it again
-          </button>
-        </p>
-      )}
-      {found === null && refusal === null ? (
-        <p role="status" class="quiet">
-          Reading...
-        </p>
-      ) : null}
-      {found?.length === 0 ? <p class="empty">It holds no rows yet. Import the first file above.</p> : null}
-      {found === null || found.length === 0 ? null : (
-        <table class="fold" aria-label="Tables">
-          <thead>
-            <tr>
-              <th scope="col">Table</th>
-              <th scope="col" class="num">
-                Rows
-              </th>
-              <th scope="col">Oldest</th>
-              <th scope="col">Newest</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.map((each) => (
-              <tr key={each.table}>
-                <th scope="row" class="long">
-                  {visible(each.table)}
-                </th>
-                <td class="num">{counted(each.rows)}</td>
-                <td class="spare">
-                  <Time at={each.oldest} none="no times" />
-                </td>
-                <td class="end">
-                  <Time at={each.newest} none="no times" />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </section>
+    <Reading title="Tables" look={look} kept note={found === null ? "" : `${found.tables.length} hold rows`}>
+      {({ tables }) =>
+        tables.length === 0 ? (
+          <p class="empty">It holds no rows yet. Import the first file above.</p>
+        ) : (
+          <Table
+            class="fold"
+            label="Tables"
+            rows={tables}
+            keyOf={(each) => each.table}
+            columns={[
+              { title: "Table", names: true, class: "long", cell: (each) => visible(each.table) },
+              { title: "Rows", class: "num", cell: (each) => counted(each.rows) },
+              { title: "Oldest", class: "spare", cell: (each) => <Time at={each.oldest} none="no times" /> },
+              { title: "Newest", class: "end", cell: (each) => <Time at={each.newest} none="no times" /> },
+            ]}
+          />
+        )
+      }
+    </Reading>
   );
 }

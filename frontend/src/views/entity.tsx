@@ -1,10 +1,12 @@
 // Everything that names one entity: the incidents and the alerts, the worst first, and questions that go on from it.
+
 import type { JSX } from "preact";
 import { askNow } from "../draft.ts";
 import { incidentLink } from "../incident_address.ts";
 import { entityLink } from "../links.ts";
 import { type Rows, type Seen, useLook } from "../look.ts";
 import { Suggested } from "../parts/around.tsx";
+import { Card } from "../parts/card.tsx";
 import { HowFound, Reading, Warnings, WhyNone } from "../parts/reading.tsx";
 import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
 import { Table } from "../parts/table.tsx";
@@ -75,11 +77,7 @@ function SeenWith({ alerts, name }: { alerts: Alert[]; name: string }): JSX.Elem
     return of.length === 0 ? [] : [[words, of]];
   });
   return kinds.length === 0 ? null : (
-    <section class="card" aria-labelledby="seen-with">
-      <header>
-        <h2 id="seen-with">Seen with</h2>
-        <span class="quiet">named by the same alerts</span>
-      </header>
+    <Card id="seen-with" title="Seen with" note="named by the same alerts">
       <div class="in">
         <dl class="facts">
           {kinds.map(([words, of]) => (
@@ -98,7 +96,7 @@ function SeenWith({ alerts, name }: { alerts: Alert[]; name: string }): JSX.Elem
           ))}
         </dl>
       </div>
-    </section>
+    </Card>
   );
 }
 

@@ -1,5 +1,6 @@
 // The first screen: the question, the queue with the worst on top and why each stands there, what is new since the last
 // visit, what waits for a decision, and texts that attackers may have left.
+
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { askNow, keep } from "../draft.ts";
@@ -7,12 +8,14 @@ import { incidentLink } from "../incident_address.ts";
 import { type Look, type Rows, type Seen, useLook } from "../look.ts";
 import { outsideTexts } from "../outside.ts";
 import { Suggested } from "../parts/around.tsx";
+import { Card } from "../parts/card.tsx";
 import { Spark } from "../parts/chart.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { Outside } from "../parts/outside.tsx";
-import { HowFound, Warnings, WhyNone } from "../parts/reading.tsx";
+import { HowFound, Reading, Warnings, WhyNone } from "../parts/reading.tsx";
 import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
+import { Table } from "../parts/table.tsx";
 import { trendOf } from "../parts/trend.tsx";
 import { lastVisit, preferredWorkspace, seenAll, visit } from "../preferences.ts";
 import { incidentOf, titleOf } from "../requests.ts";
@@ -164,7 +167,7 @@ function QueueCard(props: {
   holding: Set<number | null>;
   name: string;
 }): JSX.Element {
-  const { found, refusal, busy, again } = props.look;
+  const { found } = props.look;
   const [narrowed, setNarrowed] = useState<Narrowed>("all");
   const first = (row: Incident): number =>
     Number(!props.changed.has(row.number)) * 4 +
@@ -184,63 +187,49 @@ function QueueCard(props: {
     ["all", `All ${rows.length}`],
   ];
   return (
-    <section class="card" aria-labelledby="queue" aria-busy={busy}>
-      <header>
-        <h2 id="queue">Queue</h2>
-        <span class="quiet">{found === null ? "" : `${total ?? "an unknown number"} open, worst first`}</span>
-        <div class="push">
-          {choices.map(([name, words]) => (
-            <button
-              key={name}
-              type="button"
-              class="link"
-              aria-pressed={narrowed === name}
-              onClick={() => setNarrowed(name)}
-            >
-              {words}
-            </button>
-          ))}
-        </div>
-      </header>
-      <RefusalNotice refusal={busy ? null : refusal} />
-      {refusal === null || busy ? null : (
-        <p>
-          <button type="button" onClick={again}>
-            Read it again
-          </button>
-        </p>
-      )}
-      {busy && found === null ? (
-        <p role="status" class="quiet">
-          Reading the open incidents...
-        </p>
-      ) : null}
-      {found === null ? null : (
+    <Reading
+      title="Queue"
+      look={props.look}
+      kept
+      note={found === null ? "" : `${total ?? "an unknown number"} open, worst first`}
+      choices={choices.map(([name, words]) => (
+        <button
+          key={name}
+          type="button"
+          class="link"
+          aria-pressed={narrowed === name}
+          onClick={() => setNarrowed(name)}
+        >
+          {words}
+        </button>
+      ))}
+    >
+      {(queue) => (
         <>
-          <Warnings of={found} notes={false} />
+          <Warnings of={queue} notes={false} />
           {rows.length === 0 ? (
             <div class="empty">
-              <WhyNone of={found} none="No incident is open." />
+              <WhyNone of={queue} none="No incident is open." />
             </div>
           ) : shown.length === 0 ? (
             <p class="quiet">
               {narrowed === "mine" ? "None of the open incidents is owned by you." : "Each open incident has an owner."}
             </p>
           ) : (
-            <QueueTable {...props} rows={shown} found={found} />
+            <QueueTable {...props} rows={shown} found={queue} />
           )}
           <footer>
             {shown.length} of {total ?? "an unknown number of"} open incidents. By severity, then what changed, what
             holds text from outside, and what nobody owns. Bold: new since your last visit.{" "}
             {total !== null && total > rows.length ? <a href="#/incidents">All of them</a> : null}
-            {found.result.notes.map((note) => (
+            {queue.result.notes.map((note) => (
               <div key={note}>{visible(note)}</div>
             ))}
-            <HowFound of={found} />
+            <HowFound of={queue} />
           </footer>
         </>
       )}
-    </section>
+    </Reading>
   );
 }
 
@@ -252,53 +241,44 @@ function QueueTable(props: {
   changed: Set<number | null>;
 }): JSX.Element {
   return (
-    <table class="fold" aria-label="Open incidents by priority">
-      <thead>
-        <tr>
-          <th scope="col">Severity</th>
-          <th scope="col" class="num">
-            No.
-          </th>
-          <th scope="col">Incident, and why it stands here</th>
-          <th scope="col">Status</th>
-          <th scope="col">Owner</th>
-          <th scope="col" class="num">
-            Open for
-          </th>
-          <th scope="col" class="num">
-            Alerts
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {props.rows.map((row) => {
-          const seconds = ageOf(row, props.found.at);
-          const reasons = props.reasons(row);
-          return (
-            <tr key={row.number} class={props.changed.has(row.number) ? "changed" : ""}>
-              <td>
-                <Severity of={row.severity} />
-              </td>
-              <td class="num">{row.number}</td>
-              <th scope="row" class="wide long">
+    <Table
+      class="fold"
+      label="Open incidents by priority"
+      rows={props.rows}
+      keyOf={(row) => row.number ?? ""}
+      rowClass={(row) => (props.changed.has(row.number) ? "changed" : "")}
+      columns={[
+        { title: "Severity", cell: (row) => <Severity of={row.severity} /> },
+        { title: "No.", class: "num", cell: (row) => row.number },
+        {
+          title: "Incident, and why it stands here",
+          names: true,
+          class: "wide long",
+          cell: (row) => {
+            const reasons = props.reasons(row);
+            return (
+              <>
                 <a class="title" href={incidentLink(props.place(row))}>
                   {visible(row.title ?? "") || "without a title"}
                 </a>
                 {reasons.length === 0 ? null : <div class="reason">{reasons.join("; ")}</div>}
-              </th>
-              <td class="spare">
-                <Status of={row.status} />
-              </td>
-              <td>
-                <Owner of={row.owner} />
-              </td>
-              <td class="num end">{seconds === null ? <span class="quiet">not known</span> : age(seconds)}</td>
-              <td class="num spare">{row.alert_count ?? <span class="quiet">?</span>}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+              </>
+            );
+          },
+        },
+        { title: "Status", class: "spare", cell: (row) => <Status of={row.status} /> },
+        { title: "Owner", cell: (row) => <Owner of={row.owner} /> },
+        {
+          title: "Open for",
+          class: "num end",
+          cell: (row) => {
+            const seconds = ageOf(row, props.found.at);
+            return seconds === null ? <span class="quiet">not known</span> : age(seconds);
+          },
+        },
+        { title: "Alerts", class: "num spare", cell: (row) => row.alert_count ?? <span class="quiet">?</span> },
+      ]}
+    />
   );
 }
 
@@ -376,18 +356,17 @@ function News(props: {
   const [all, setAll] = useState(false);
   const listed = all ? news : news.slice(0, SHOWN_NEW);
   return (
-    <section class="card" aria-labelledby="news">
-      <header>
-        <h2 id="news">Since your last visit</h2>
-        <span class="quiet">{since === null ? "" : shortly(since)}</span>
-        {news.length === 0 ? null : (
-          <div class="push">
-            <button type="button" class="link" onClick={props.onSeen}>
-              Mark as seen
-            </button>
-          </div>
-        )}
-      </header>
+    <Card
+      title="Since your last visit"
+      note={since === null ? "" : shortly(since)}
+      side={
+        news.length === 0 ? null : (
+          <button type="button" class="link" onClick={props.onSeen}>
+            Mark as seen
+          </button>
+        )
+      }
+    >
       <RefusalNotice refusal={changed.refusal} />
       {listed.length === 0 ? (
         <p class="quiet">
@@ -426,20 +405,22 @@ function News(props: {
           </button>
         </footer>
       ) : null}
-    </section>
+    </Card>
   );
 }
 
 function Requests({ waiting }: { waiting: Approval[] }): JSX.Element {
   const mine = waiting.filter((each) => each.may_decide);
   return (
-    <section class="card" aria-labelledby="requests">
-      <header>
-        <h2 id="requests">Approvals</h2>
-        <span class="quiet">
+    <Card
+      id="requests"
+      title="Approvals"
+      note={
+        <>
           {mine.length} for you{waiting.length > mine.length ? `, ${waiting.length - mine.length} for others` : ""}
-        </span>
-      </header>
+        </>
+      }
+    >
       {waiting.length === 0 ? <p class="quiet">Nothing waits for a decision.</p> : null}
       <ul class="listed">
         {waiting.map((each) => (
@@ -456,7 +437,7 @@ function Requests({ waiting }: { waiting: Approval[] }): JSX.Element {
           </li>
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }
 
@@ -472,11 +453,10 @@ function Texts(props: {
   const total = found?.result.coverage.rows_total ?? null;
   useEffect(() => setAll(false), [props.look.found]);
   return (
-    <section class="card" aria-labelledby="texts">
-      <header>
-        <h2 id="texts">Texts from attackers</h2>
-        {props.texts.length === 0 ? null : <span class="chip foreign">{props.texts.length} found</span>}
-      </header>
+    <Card
+      title="Texts from attackers"
+      side={props.texts.length === 0 ? null : <span class="chip foreign">{props.texts.length} found</span>}
+    >
       <RefusalNotice refusal={refusal} />
       {busy && found === null ? <p class="quiet">Looking...</p> : null}
       {found !== null && props.texts.length === 0 ? <p class="quiet">None was found by its signs.</p> : null}
@@ -506,6 +486,6 @@ function Texts(props: {
           alone. Shown as text, nothing of it is live.
         </footer>
       )}
-    </section>
+    </Card>
   );
 }

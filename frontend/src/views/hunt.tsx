@@ -1,10 +1,12 @@
 // KQL: the named queries with what each takes, run with the person's own rights; free KQL where the server offers it. The
 // rows come as a table, and as a chart where they are one.
+
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask } from "../api.ts";
 import { chartOf } from "../charts.ts";
 import { type Arguments, type Rows, type Seen, useLook } from "../look.ts";
+import { Card } from "../parts/card.tsx";
 import { ChartOf } from "../parts/chart.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { DataTable } from "../parts/data_table.tsx";
@@ -222,10 +224,7 @@ function Free({ session }: { session: Session }): JSX.Element {
   const [asked, setAsked] = useState<{ given: Arguments; turn: number } | null>(null);
   return (
     <>
-      <section class="card" aria-labelledby="query">
-        <header>
-          <h2 id="query">KQL of your own</h2>
-        </header>
+      <Card id="query" title="KQL of your own">
         <form
           class="in"
           onSubmit={(event) => {
@@ -246,7 +245,7 @@ function Free({ session }: { session: Session }): JSX.Element {
             </button>
           </div>
         </form>
-      </section>
+      </Card>
       {asked === null ? null : <Result key={asked.turn} tool={FREE} given={asked.given} />}
     </>
   );

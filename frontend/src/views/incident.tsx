@@ -1,14 +1,15 @@
 // One incident: what it is and how far it went on top, what can be done, what happened in its order, what it touches,
 // and what is known of its like. Identifiers stand last.
+
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type Rows, type Seen, useLook } from "../look.ts";
 import { outsideTexts } from "../outside.ts";
+import { Card } from "../parts/card.tsx";
 import { Facts } from "../parts/data_table.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { RefusalNotice } from "../parts/notices.tsx";
 import { Outside } from "../parts/outside.tsx";
-import { HowFound, Warnings } from "../parts/reading.tsx";
+import { HowFound, State, Warnings } from "../parts/reading.tsx";
 import { Severity, Status, Time, ZoneLine } from "../parts/signs.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { incidentOf, titleOf } from "../requests.ts";
@@ -28,7 +29,7 @@ export function IncidentView(props: { id: string; session: Session; waiting: App
   const { id } = props;
   const [reference, workspace] = id.split("@");
   const detail = useLook<Detail>("get_incident_detail", { incident: reference ?? id, workspace, detail: "full" });
-  const { found, refusal, busy, again } = detail;
+  const { found, again } = detail;
   const rows = found?.result.rows ?? [];
   const change = props.waiting.filter((each) => incidentOf(each.arguments) === reference).length;
   const before = useRef(change);
@@ -41,17 +42,7 @@ export function IncidentView(props: { id: string; session: Session; waiting: App
   }, [change]);
   return (
     <>
-      <RefusalNotice refusal={refusal} />
-      {refusal === null ? null : (
-        <button type="button" onClick={again}>
-          Read it again
-        </button>
-      )}
-      {busy && found === null ? (
-        <p role="status" class="quiet">
-          Reading the incident...
-        </p>
-      ) : null}
+      <State of={detail} shown={found !== null} words="Reading the incident..." />
       {found === null ? null : (
         <>
           {rows.length === 0 ? (
@@ -161,48 +152,37 @@ function OneIncident(props: OneProps): JSX.Element {
             </p>
           )}
           <div class="halves">
-            <section class="card" aria-labelledby="happened">
-              <header>
-                <h2 id="happened">What happened</h2>
-                <span class="label">
-                  <ZoneLine /> An alert stands where its events began.
-                </span>
-              </header>
-              {incident.timeline.length === 0 ? (
-                <p>Nothing is told of its course.</p>
-              ) : (
-                <Timeline moments={incident.timeline} incident={incident} />
-              )}
-            </section>
+            <div class="stack">
+              <Card id="happened" title="What happened" note={<ZoneLine />}>
+                {incident.timeline.length === 0 ? (
+                  <p>Nothing is told of its course.</p>
+                ) : (
+                  <Timeline moments={incident.timeline} incident={incident} />
+                )}
+              </Card>
+              <Comments incident={incident} />
+            </div>
             <div class="stack">
               <Closing incident={incident} />
-              <Comments incident={incident} />
               <Like incident={incident} />
             </div>
           </div>
           <Entanglement incident={incident} workspace={workspace} />
           {texts.length === 0 ? null : (
-            <section class="card" aria-labelledby="outside">
-              <header>
-                <h2 id="outside">Text from outside</h2>
-                <span class="quiet">shown as data, nothing of it is live</span>
-              </header>
+            <Card id="outside" title="Text from outside" note="shown as data, nothing of it is live">
               <div class="in">
                 {texts.map((each) => (
                   <Outside key={each.text} {...each} place={`${each.place}, ${each.alert}`} />
                 ))}
               </div>
-            </section>
+            </Card>
           )}
-          <section class="card" aria-labelledby="facts">
-            <header>
-              <h2 id="facts">Identifiers, and everything else</h2>
-            </header>
+          <Card id="facts" title="Identifiers, and everything else">
             <div class="in">
               <Facts facts={factsOf(incident, found.at)} />
               <HowFound of={found} />
             </div>
-          </section>
+          </Card>
         </div>
         <OnPage sections={sections} />
       </div>
@@ -329,11 +309,7 @@ function openFor(incident: IncidentDetail, at: number): string {
 
 function Comments({ incident }: { incident: IncidentDetail }): JSX.Element {
   return (
-    <section class="card" aria-labelledby="comments">
-      <header>
-        <h2 id="comments">Comments</h2>
-        <span class="quiet">{incident.comments.length}</span>
-      </header>
+    <Card id="comments" title="Comments" note={incident.comments.length}>
       {incident.comments.length === 0 ? <p class="quiet">None.</p> : null}
       <ul class="listed">
         {incident.comments.map((comment, place) => (
@@ -348,7 +324,7 @@ function Comments({ incident }: { incident: IncidentDetail }): JSX.Element {
           </li>
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }
 
@@ -357,10 +333,7 @@ function Closing({ incident }: { incident: IncidentDetail }): JSX.Element | null
     return null;
   }
   return (
-    <section class="card" aria-labelledby="closing">
-      <header>
-        <h2 id="closing">{incident.status === "Closed" ? "How it was closed" : "How it was closed before"}</h2>
-      </header>
+    <Card id="closing" title={incident.status === "Closed" ? "How it was closed" : "How it was closed before"}>
       <div class="in">
         <Facts
           facts={[
@@ -370,6 +343,6 @@ function Closing({ incident }: { incident: IncidentDetail }): JSX.Element | null
           ]}
         />
       </div>
-    </section>
+    </Card>
   );
 }

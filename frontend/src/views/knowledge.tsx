@@ -1,10 +1,12 @@
 // What the knowledge base holds: playbooks and past incidents, found by words and meaning, and read as they stand; put
 // in and removed by whoever may.
+
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
-import { type Look, type Seen, useLook } from "../look.ts";
+import { useRef, useState } from "preact/hooks";
+import { ask } from "../api.ts";
+import { type Look, type Seen, useAnswer, useLook, useWork } from "../look.ts";
 import { unmarked } from "../marks.ts";
+import { Card } from "../parts/card.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Markdown } from "../parts/markdown.tsx";
@@ -166,11 +168,13 @@ function Whole({ found }: { found: Seen<Knowledge> }): JSX.Element {
 /** The playbooks that there are; whoever may puts one in, and removes the one that they name. */
 function Playbooks({ list, session }: { list: Look<Knowledge>; session: Session }): JSX.Element {
   const fills = session.stores?.knowledge === true;
-  const [owned, refresh] = useOwned(fills);
+  // Where it cannot be read nothing is offered; the list beside it says what is wrong.
+  const own = useAnswer<{ playbooks: string[] }>(fills ? "/knowledge/playbooks" : null);
+  const owned = new Set(own.found?.playbooks);
   const [removing, setRemoving] = useState<Hit | null>(null);
   const changed = (): void => {
     list.again();
-    refresh();
+    own.again();
   };
   return (
     <>
@@ -225,21 +229,6 @@ function Playbooks({ list, session }: { list: Look<Knowledge>; session: Session 
   );
 }
 
-/** The playbooks that this person can remove from here, and what reads them anew. */
-function useOwned(fills: boolean): [Set<string>, () => void] {
-  const [owned, setOwned] = useState<Set<string>>(new Set());
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    if (fills) {
-      ask<{ playbooks: string[] }>("GET", "/knowledge/playbooks").then(
-        (found) => setOwned(new Set(found.playbooks)),
-        () => setOwned(new Set()), // nothing is offered then; the list beside it says what is wrong
-      );
-    }
-  }, [fills, turn]);
-  return [owned, () => setTurn((count) => count + 1)];
-}
-
 function PutIn({ onDone }: { onDone: () => void }): JSX.Element {
   const replacing = useRef(new Set<File>());
   const [uploads, add] = useUploads<PlaybookReport>((file) => {
@@ -247,10 +236,7 @@ function PutIn({ onDone }: { onDone: () => void }): JSX.Element {
     return ask("PUT", `/knowledge/playbooks?${query}`, file);
   }, onDone);
   return (
-    <section class="card" aria-labelledby="put-in">
-      <header>
-        <h2 id="put-in">Put in a playbook</h2>
-      </header>
+    <Card id="put-in" title="Put in a playbook">
       <div class="in">
         <DropBox words="Drop playbooks here, or choose them: Markdown, text, HTML, PDF" accept={KINDS} onFiles={add} />
         <p class="label">
@@ -291,26 +277,17 @@ function PutIn({ onDone }: { onDone: () => void }): JSX.Element {
           </>
         )}
       </Uploads>
-    </section>
+    </Card>
   );
 }
 
 function Remove(props: { of: Hit; onClose: () => void; onDone: () => void }): JSX.Element {
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const [busy, setBusy] = useState(false);
+  const [run, busy, refusal] = useWork();
   const name = props.of.document_id;
-  const remove = (): void => {
-    setBusy(true);
-    ask("DELETE", `/knowledge/playbooks?${new URLSearchParams({ name })}`).then(
-      () => {
-        props.onClose();
-        props.onDone();
-      },
-      (error) => {
-        setBusy(false);
-        setRefusal(asRefusal(error));
-      },
-    );
+  const remove = async (): Promise<void> => {
+    await ask("DELETE", `/knowledge/playbooks?${new URLSearchParams({ name })}`);
+    props.onClose();
+    props.onDone();
   };
   return (
     <Dialog title={`Remove “${visible(props.of.title)}”?`} onClose={props.onClose}>
@@ -320,7 +297,7 @@ function Remove(props: { of: Hit; onClose: () => void; onDone: () => void }): JS
       </p>
       <RefusalNotice refusal={refusal} />
       <p>
-        <button type="button" class="main" disabled={busy} onClick={remove}>
+        <button type="button" class="main" disabled={busy} onClick={() => run(remove)}>
           Remove it
         </button>
       </p>
@@ -331,40 +308,33 @@ function Remove(props: { of: Hit; onClose: () => void; onDone: () => void }): JS
 /** How many past cases can be found and as of when, and what brings them up to date. */
 function PastIncidents({ list, session }: { list: Look<Knowledge>; session: Session }): JSX.Element | null {
   const [reports, setReports] = useState<IncidentsReport[] | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const [busy, setBusy] = useState(false);
+  const [run, busy, refusal] = useWork();
   const freshness = list.found?.result.freshness;
   if (freshness === undefined) {
     return null;
   }
-  const read = (): void => {
-    setBusy(true);
-    setRefusal(null);
-    ask<{ workspaces: IncidentsReport[] }>("POST", "/knowledge/incidents")
-      .then(
-        ({ workspaces }) => {
-          setReports(workspaces);
-          list.again();
-        },
-        (error) => setRefusal(asRefusal(error)),
-      )
-      .then(() => setBusy(false));
+  const read = async (): Promise<void> => {
+    setReports((await ask<{ workspaces: IncidentsReport[] }>("POST", "/knowledge/incidents")).workspaces);
+    list.again();
   };
   return (
-    <section class="card" aria-labelledby="past" aria-busy={busy}>
-      <header>
-        <h2 id="past">Past incidents</h2>
-        <span class="quiet">
+    <Card
+      id="past"
+      title="Past incidents"
+      busy={busy}
+      note={
+        <>
           {freshness.incidents}, as of <Time at={freshness.incidents_as_of} none="never" />
-        </span>
-        {session.stores?.knowledge === true ? (
-          <div class="push">
-            <button type="button" class="small" disabled={busy} onClick={read}>
-              {freshness.incidents_as_of === null ? "Read them in" : "Bring up to date"}
-            </button>
-          </div>
-        ) : null}
-      </header>
+        </>
+      }
+      side={
+        session.stores?.knowledge === true ? (
+          <button type="button" class="small" disabled={busy} onClick={() => run(read)}>
+            {freshness.incidents_as_of === null ? "Read them in" : "Bring up to date"}
+          </button>
+        ) : null
+      }
+    >
       <p class="quiet">
         {freshness.incidents_as_of === null
           ? "None was read in yet, so no incident is compared with earlier ones."
@@ -382,6 +352,6 @@ function PastIncidents({ list, session }: { list: Look<Knowledge>; session: Sess
           {each.ingested.unchanged} as before. {visible(each.fault)} {visible(each.next_step)}
         </p>
       ))}
-    </section>
+    </Card>
   );
 }

@@ -1,9 +1,13 @@
 // The policy in force, and why it would decide a call as it would; explaining makes no call.
+
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { ask, asRefusal, Refusal } from "../api.ts";
+import { useState } from "preact/hooks";
+import { ask, Refusal } from "../api.ts";
+import { useAnswer, useWork } from "../look.ts";
+import { Card } from "../parts/card.tsx";
 import { Facts } from "../parts/data_table.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { State } from "../parts/reading.tsx";
 import { moment } from "../parts/tool_status.tsx";
 import { visible } from "../visible.ts";
 import type { Policy, PolicyTool, Story } from "../wire.ts";
@@ -11,15 +15,12 @@ import type { Policy, PolicyTool, Story } from "../wire.ts";
 const LABELS = ["LOW", "MEDIUM", "HIGH"].flatMap((level) => [`${level}/TRUSTED`, `${level}/UNTRUSTED`]);
 
 export function PolicyView(): JSX.Element {
-  const [found, setFound] = useState<Policy | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  useEffect(() => {
-    ask<Policy>("GET", "/policy").then(setFound, (error) => setRefusal(asRefusal(error)));
-  }, []);
+  const policy = useAnswer<Policy>("/policy");
+  const { found } = policy;
   return (
     <div class="stack">
       <h1>Policy</h1>
-      <RefusalNotice refusal={refusal} />
+      <State of={policy} shown={found !== null} />
       {found === null ? null : (
         <>
           <Facts
@@ -66,11 +67,7 @@ function Rules({ tools }: { tools: PolicyTool[] }): JSX.Element | null {
   const weight = (tool: PolicyTool): number => (tool.effect === "read" ? 1 : 0);
   const sorted = [...tools].sort((one, other) => weight(one) - weight(other));
   return tools.length === 0 ? null : (
-    <section class="card" aria-labelledby="rules">
-      <header>
-        <h2 id="rules">What an agent may do</h2>
-        <span class="quiet">{tools.length} tools; the first rule that holds decides</span>
-      </header>
+    <Card id="rules" title="What an agent may do" note={<>{tools.length} tools; the first rule that holds decides</>}>
       <table class="fold">
         <thead>
           <tr>
@@ -104,25 +101,22 @@ function Rules({ tools }: { tools: PolicyTool[] }): JSX.Element | null {
         </tbody>
       </table>
       <footer>Whatever no rule names is denied.</footer>
-    </section>
+    </Card>
   );
 }
 
 function Explain(): JSX.Element {
   const [story, setStory] = useState<Story | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const explain = async (event: SubmitEvent): Promise<void> => {
+  const [run, , refusal] = useWork();
+  const explain = (event: SubmitEvent): void => {
     event.preventDefault();
     const given = new FormData(event.currentTarget as HTMLFormElement);
-    try {
+    const [tool, context, words] = ["tool", "context", "words"].map((name) => String(given.get(name)));
+    setStory(null);
+    run(async () => {
       const args = parsed(String(given.get("arguments")));
-      const [tool, context, words] = ["tool", "context", "words"].map((name) => String(given.get(name)));
       setStory(await ask<Story>("POST", "/policy/explain", { tool, arguments: args, context, words }));
-      setRefusal(null);
-    } catch (error) {
-      setStory(null);
-      setRefusal(asRefusal(error));
-    }
+    });
   };
   return (
     <section aria-label="Explain a call">

@@ -1,52 +1,45 @@
 // A person's tokens for programs: made here, shown once, revoked here.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { useState } from "preact/hooks";
+import { ask } from "../api.ts";
+import { useAnswer, useWork } from "../look.ts";
+import { Card } from "../parts/card.tsx";
+import { CopyButton } from "../parts/copy.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { State } from "../parts/reading.tsx";
 import { moment } from "../parts/tool_status.tsx";
 import { visible } from "../visible.ts";
 import type { NewToken, Token } from "../wire.ts";
 
 export function Tokens(): JSX.Element {
-  const [tokens, setTokens] = useState<Token[]>([]);
+  const tokens = useAnswer<{ tokens: Token[] }>("/tokens");
   const [made, setMade] = useState<NewToken | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-
-  const carryOut = async (work: () => Promise<void>): Promise<void> => {
-    try {
-      await work();
-      setTokens((await ask<{ tokens: Token[] }>("GET", "/tokens")).tokens);
-      setRefusal(null);
-    } catch (error) {
-      setRefusal(asRefusal(error));
-    }
-  };
-  useEffect(() => void carryOut(async () => {}), []);
-
+  const [run, , refusal] = useWork();
   const create = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     const given = new FormData(form);
-    void carryOut(async () => {
+    run(async () => {
       setMade(await ask<NewToken>("POST", "/tokens", { name: given.get("name"), days: Number(given.get("days")) }));
       form.reset();
+      tokens.again();
     });
   };
-  const revoke = (token: Token): void => {
-    void carryOut(async () => {
+  const revoke = (token: Token): void =>
+    run(async () => {
       await ask("DELETE", `/tokens/${encodeURIComponent(token.token_id)}`);
       setMade((shown) => (shown?.token_id === token.token_id ? null : shown));
+      tokens.again();
     });
-  };
   return (
-    <section aria-label="Tokens">
-      <h2>Tokens for programs</h2>
+    <Card label="Tokens" title="Tokens for programs">
       <p class="quiet">A program that sends one asks with your roles, and makes no further tokens.</p>
+      <State of={tokens} shown={tokens.found !== null} />
       <RefusalNotice refusal={refusal} />
       {made === null ? null : <Shown token={made} onDone={() => setMade(null)} />}
-      {tokens.length === 0 ? <p>There is none.</p> : null}
-      <TokenList tokens={tokens} onRevoke={revoke} />
-      <form onSubmit={create}>
+      {tokens.found?.tokens.length === 0 ? <p>There is none.</p> : null}
+      <TokenList tokens={tokens.found?.tokens ?? []} onRevoke={revoke} />
+      <form class="in" onSubmit={create}>
         <label>
           Name of the program
           <input name="name" required maxLength={64} pattern="[A-Za-z0-9][A-Za-z0-9 ._@\-]*" />
@@ -59,7 +52,7 @@ export function Tokens(): JSX.Element {
           Make a token
         </button>
       </form>
-    </section>
+    </Card>
   );
 }
 
@@ -87,13 +80,6 @@ function used(token: Token): string {
 }
 
 function Shown({ token, onDone }: { token: NewToken; onDone: () => void }): JSX.Element {
-  const [copied, setCopied] = useState(false);
-  const copy = (): void => {
-    navigator.clipboard.writeText(token.token).then(
-      () => setCopied(true),
-      () => setCopied(false),
-    );
-  };
   return (
     <div class="notice plain" role="status">
       <p>The token of {visible(token.name)}. It is shown this once:</p>
@@ -101,9 +87,7 @@ function Shown({ token, onDone }: { token: NewToken; onDone: () => void }): JSX.
         <code class="token">{token.token}</code>
       </p>
       <p class="row">
-        <button type="button" onClick={copy}>
-          {copied ? "Copied" : "Copy"}
-        </button>
+        <CopyButton text={token.token} what="the token" />
         <button type="button" onClick={onDone}>
           I have kept it
         </button>

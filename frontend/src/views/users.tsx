@@ -1,11 +1,15 @@
 // The people who may sign in: who they are and what they may do, and for one of them its roles, its password, its tokens
 // and its end. The server and the gateway decide what may be given; what the reader lacks is not offered here either.
+
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { useState } from "preact/hooks";
+import { ask } from "../api.ts";
+import { useAnswer, useWork } from "../look.ts";
+import { Card } from "../parts/card.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { State } from "../parts/reading.tsx";
 import { Time } from "../parts/signs.tsx";
 import { Table } from "../parts/table.tsx";
 import { visible } from "../visible.ts";
@@ -26,24 +30,14 @@ export function UsersView(props: {
   session: Session;
 }): JSX.Element {
   const { id, go, session } = props;
-  const [found, setFound] = useState<Person[] | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const users = useAnswer<{ users: Person[] }>("/users");
+  const found = users.found?.users ?? null;
   const [adding, setAdding] = useState(false);
   const [given, setGiven] = useState<Changed | null>(null);
-  const read = (): void => {
-    ask<{ users: Person[] }>("GET", "/users").then(
-      (answer) => {
-        setFound(answer.users);
-        setRefusal(null);
-      },
-      (error) => setRefusal(asRefusal(error)),
-    );
-  };
-  useEffect(read, []);
   const changed = (what: Changed): void => {
     setGiven(what);
     setAdding(false);
-    read();
+    users.again();
     go(what.user.name);
   };
   const person = found?.find((each) => each.name === id);
@@ -59,8 +53,7 @@ export function UsersView(props: {
       ) : (
         <h1>{visible(id)}</h1>
       )}
-      <RefusalNotice refusal={refusal} />
-      {found === null && refusal === null ? <p class="quiet">Reading...</p> : null}
+      <State of={users} shown={found !== null} />
       {given?.user.name === id ? <Invitation given={given} onDone={() => setGiven(null)} /> : null}
       {found === null ? null : id === null ? <Accounts found={found} session={session} /> : null}
       {found === null || id === null ? null : person === undefined ? (
@@ -75,11 +68,7 @@ export function UsersView(props: {
 
 function Accounts({ found, session }: { found: Person[]; session: Session }): JSX.Element {
   return (
-    <section class="card" aria-label="Accounts">
-      <header>
-        <h2>Accounts</h2>
-        <span class="quiet">{found.length}</span>
-      </header>
+    <Card title="Accounts" note={found.length}>
       {found.length === 0 ? <p class="quiet">There is none yet but the owner’s.</p> : null}
       {found.length === 0 ? null : (
         <Table
@@ -124,7 +113,7 @@ function Accounts({ found, session }: { found: Person[]; session: Session }): JS
         The owner, who runs this machine, has every role and no account. Each change is on record with who made it:{" "}
         <a href={`#/audit/${encodeURIComponent("?kind=key")}`}>changes of keys</a>.
       </footer>
-    </section>
+    </Card>
   );
 }
 
@@ -190,7 +179,7 @@ function TermFields({ terms, session }: { terms: Terms; session: Session }): JSX
 const NEW: Terms = { roles: ["analyst"], clearance: "MEDIUM", groups: [] };
 
 function Add(props: { session: Session; onClose: () => void; onDone: (made: Changed) => void }): JSX.Element {
-  const [work, busy, refusal] = useWork(props.onDone);
+  const [run, busy, refusal] = useWork();
   return (
     <Dialog title="Add a person" onClose={props.onClose}>
       <form
@@ -198,7 +187,8 @@ function Add(props: { session: Session; onClose: () => void; onDone: (made: Chan
           event.preventDefault();
           const form = new FormData(event.currentTarget);
           const oidc = String(form.get("oidc") ?? "").trim();
-          work("POST", "/users", { name: form.get("name"), ...termsOf(form), oidc: oidc === "" ? null : oidc });
+          const given = { name: form.get("name"), ...termsOf(form), oidc: oidc === "" ? null : oidc };
+          run(() => ask<Changed>("POST", "/users", given).then(props.onDone));
         }}
       >
         <label>
@@ -244,12 +234,9 @@ function One(props: { person: Person; session: Session; onChanged: (what: Change
         <a href={`#/audit/${encodeURIComponent(`?person=${person.name}`)}`}>What is on record</a>
       </p>
       {own ? <p>This is your own account: another admin changes it, or whoever runs this machine.</p> : null}
-      <section class="card" aria-label="Rights">
-        <header>
-          <h2>What this account may do</h2>
-        </header>
+      <Card label="Rights" title="What this account may do">
         <form
-          class="in slim"
+          class="in"
           onSubmit={(event) => {
             event.preventDefault();
             setAsked(termsOf(new FormData(event.currentTarget)));
@@ -265,12 +252,9 @@ function One(props: { person: Person; session: Session; onChanged: (what: Change
             </button>
           )}
         </form>
-      </section>
+      </Card>
       {own || !live ? null : (
-        <section class="card" aria-label="Sign-in">
-          <header>
-            <h2>Sign-in</h2>
-          </header>
+        <Card title="Sign-in">
           <div class="in">
             <div class="row buttons">
               <button type="button" onClick={() => setAsked("reset")}>
@@ -281,7 +265,7 @@ function One(props: { person: Person; session: Session; onChanged: (what: Change
               </button>
             </div>
           </div>
-        </section>
+        </Card>
       )}
       <Tokens person={person} />
       {asked === "reset" ? (
@@ -343,33 +327,22 @@ function Confirm(props: {
   onClose: () => void;
   onDone: (what: Changed) => void;
 }): JSX.Element {
-  const [work, busy, refusal] = useWork(props.onDone);
+  const [run, busy, refusal] = useWork();
   const path = `/users/${encodeURIComponent(props.person.name)}${props.path}`;
   return (
     <Dialog title={props.title} onClose={props.onClose}>
       {props.children}
       <RefusalNotice refusal={refusal} />
-      <button type="button" class="main" disabled={busy} onClick={() => work(props.method, path, props.body)}>
+      <button
+        type="button"
+        class="main"
+        disabled={busy}
+        onClick={() => run(() => ask<Changed>(props.method, path, props.body).then(props.onDone))}
+      >
         Do it
       </button>
     </Dialog>
   );
-}
-
-/** Sends one change at a time: how to, whether one is under way, and why the last one was refused. */
-function useWork(
-  onDone: (what: Changed) => void,
-): [(method: string, path: string, body?: unknown) => void, boolean, Refusal | null] {
-  const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const work = (method: string, path: string, body?: unknown): void => {
-    setBusy(true);
-    ask<Changed>(method, path, body).then(onDone, (error) => {
-      setRefusal(asRefusal(error));
-      setBusy(false);
-    });
-  };
-  return [work, busy, refusal];
 }
 
 /** The link by which the person chooses a password; it cannot be shown again. */
@@ -405,29 +378,18 @@ function Invitation({ given, onDone }: { given: Changed; onDone: () => void }): 
 }
 
 function Tokens({ person }: { person: Person }): JSX.Element {
-  const [tokens, setTokens] = useState<Token[] | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
   const path = `/users/${encodeURIComponent(person.name)}/tokens`;
-  const read = (): void => {
-    ask<{ tokens: Token[] }>("GET", path).then(
-      (found) => setTokens(found.tokens),
-      (error) => setRefusal(asRefusal(error)),
-    );
-  };
-  useEffect(read, [path]);
+  const tokens = useAnswer<{ tokens: Token[] }>(path);
+  const [run, , refusal] = useWork();
   return (
-    <section class="card" aria-label="Tokens">
-      <header>
-        <h2>Tokens for programs</h2>
-      </header>
+    <Card label="Tokens" title="Tokens for programs">
+      <State of={tokens} shown={tokens.found !== null} />
       <RefusalNotice refusal={refusal} />
-      {tokens?.length === 0 ? <p class="quiet">There is none.</p> : null}
+      {tokens.found?.tokens.length === 0 ? <p class="quiet">There is none.</p> : null}
       <TokenList
-        tokens={tokens ?? []}
-        onRevoke={(token) => {
-          ask("DELETE", `${path}/${token.token_id}`).then(read, (error) => setRefusal(asRefusal(error)));
-        }}
+        tokens={tokens.found?.tokens ?? []}
+        onRevoke={(token) => run(() => ask("DELETE", `${path}/${token.token_id}`).then(tokens.again))}
       />
-    </section>
+    </Card>
   );
 }

@@ -1,11 +1,16 @@
 // The watchlists of an embedded workspace: lists from CSV files that queries compare rows with.
+
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { useState } from "preact/hooks";
+import { ask } from "../api.ts";
+import { useAnswer, useWork } from "../look.ts";
+import { Card } from "../parts/card.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { State } from "../parts/reading.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { Time } from "../parts/signs.tsx";
+import { Table } from "../parts/table.tsx";
 import { DropBox, Uploads, useUploads } from "../parts/upload.tsx";
 import { counted } from "../times.ts";
 import { visible } from "../visible.ts";
@@ -18,26 +23,14 @@ interface Rows {
 
 /** Lists to compare rows with: those that there are, the items of one, and what puts one in or takes it out. */
 export function Watchlists({ workspace }: { workspace: string }): JSX.Element {
-  const [found, setFound] = useState<Rows | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const [turn, setTurn] = useState(0);
   const [alias, setAlias] = useState("");
   const [key, setKey] = useState("");
   const [leaving, setLeaving] = useState("");
   const of = (more: Record<string, string>): string =>
     `/data/watchlists?${new URLSearchParams({ workspace, ...more })}`;
-  const again = (): void => setTurn((count) => count + 1);
-  useEffect(() => {
-    const ended = new AbortController();
-    ask<Rows>("GET", of({}), undefined, ended.signal).then(
-      (rows) => {
-        setFound(rows);
-        setRefusal(null);
-      },
-      (error) => ended.signal.aborted || setRefusal(asRefusal(error)),
-    );
-    return () => ended.abort();
-  }, [workspace, turn]);
+  const lists = useAnswer<Rows>(of({}));
+  const { found, again } = lists;
+  const [run, , refusal] = useWork();
   const send = (file: File, replace: boolean): Promise<{ alias: string; items: number }> => {
     const named = alias === "" ? aliasOf(file.name) : alias;
     const more = { ...(key === "" ? {} : { key }), ...(replace ? { replace: "true" } : {}) };
@@ -46,14 +39,16 @@ export function Watchlists({ workspace }: { workspace: string }): JSX.Element {
   const [uploads, add] = useUploads((file) => send(file, false), again);
   const remove = (name: string): void => {
     setLeaving("");
-    ask("DELETE", of({ alias: name })).then(again, (error) => setRefusal(asRefusal(error)));
+    run(() => ask("DELETE", of({ alias: name })).then(again));
   };
   return (
-    <section class="card" aria-labelledby="watchlists" aria-busy={found === null && refusal === null}>
-      <header>
-        <h2 id="watchlists">Watchlists</h2>
-        <span class="quiet">{found === null ? "" : `${found.rows.length} in ${visible(workspace)}`}</span>
-      </header>
+    <Card
+      id="watchlists"
+      busy={lists.busy}
+      title="Watchlists"
+      note={found === null ? "" : `${found.rows.length} in ${visible(workspace)}`}
+    >
+      <State of={lists} shown={found !== null} />
       <RefusalNotice refusal={refusal} />
       <div class="in">
         <div class="filters">
@@ -135,31 +130,27 @@ export function Watchlists({ workspace }: { workspace: string }): JSX.Element {
                 <code>{visible(keysOf(name))}</code>
                 <CopyButton text={keysOf(name)} what={`the KQL of ${visible(name)}`} />
               </p>
-              <Items path={of({ alias: name })} name={name} turn={turn} />
+              <Items key={String(row.Updated)} path={of({ alias: name })} name={name} />
             </li>
           );
         })}
       </ul>
-    </section>
+    </Card>
   );
 }
 
 function Replacing(props: { send: () => Promise<unknown>; done: () => void }): JSX.Element {
   const [told, setTold] = useState("");
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const replace = (): void => {
-    props.send().then(
-      () => {
-        setTold("It is replaced.");
-        props.done();
-      },
-      (error) => setRefusal(asRefusal(error)),
-    );
+  const [run, , refusal] = useWork();
+  const replace = async (): Promise<void> => {
+    await props.send();
+    setTold("It is replaced.");
+    props.done();
   };
   return told === "" ? (
     <>
       <RefusalNotice refusal={refusal} />
-      <button type="button" onClick={replace}>
+      <button type="button" onClick={() => run(replace)}>
         Replace it
       </button>
     </>
@@ -171,48 +162,26 @@ function Replacing(props: { send: () => Promise<unknown>; done: () => void }): J
 const OWN = new Set(["_DTItemId", "LastUpdatedTimeUTC"]);
 
 /** The items of one list, read when they are opened. */
-function Items(props: { path: string; name: string; turn: number }): JSX.Element {
+function Items(props: { path: string; name: string }): JSX.Element {
   const [open, setOpen] = useState(false);
-  const [found, setFound] = useState<Rows | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  useEffect(() => {
-    if (!open) {
-      return undefined;
-    }
-    const ended = new AbortController();
-    ask<Rows>("GET", props.path, undefined, ended.signal).then(setFound, (error) =>
-      ended.signal.aborted ? undefined : setRefusal(asRefusal(error)),
-    );
-    return () => ended.abort();
-  }, [open, props.path, props.turn]);
+  const items = useAnswer<Rows>(open ? props.path : null);
+  const { found } = items;
   const columns = (found?.columns ?? []).filter((name) => !OWN.has(name));
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Items</summary>
-      <RefusalNotice refusal={refusal} />
+      <State of={items} />
       {found === null ? null : (
         <>
           <Scroll label={`Items of ${visible(props.name)}`}>
-            <table>
-              <thead>
-                <tr>
-                  {columns.map((name) => (
-                    <th key={name} scope="col">
-                      {visible(name)}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {found.rows.map((row) => (
-                  <tr key={String(row._DTItemId)}>
-                    {columns.map((name) => (
-                      <td key={name}>{visible(String(row[name] ?? ""))}</td>
-                    ))}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+            <Table
+              rows={found.rows}
+              keyOf={(row) => String(row._DTItemId)}
+              columns={columns.map((name) => ({
+                title: visible(name),
+                cell: (row: Rows["rows"][number]) => visible(String(row[name] ?? "")),
+              }))}
+            />
           </Scroll>
           {found.partial ? <p class="label">The first {found.rows.length} items.</p> : null}
         </>
