@@ -5,6 +5,9 @@ const INCIDENT = /\/(?:incident_)?number$|\/incident_numbers\/\d+$/;
 const OF_INCIDENTS = new Set(["query_incidents", "get_incident_detail"]);
 const ENTITY = /\/entities\/(?:[a-z-]+\/)?\d+\/name$|\/compromised_entity$/;
 const TOP_ENTITIES = "get_top_entities";
+const KNOWLEDGE = "search_knowledge_base";
+const CITED = /^\/hits\/\d+\/citation$/;
+const PAST = /^incident-(\d{1,9})$/;
 
 interface Placed {
   pointer: string;
@@ -18,12 +21,21 @@ export function linkOf({ pointer, value, tool }: Placed): string | undefined {
   if (numbered && INCIDENT.test(pointer) && isOfIncident(pointer, tool)) {
     return `#/incidents/${value}`;
   }
+  if (tool === KNOWLEDGE && CITED.test(pointer) && typeof value === "string") {
+    const past = PAST.exec(value)?.[1];
+    return past === undefined ? documentLink(value.split(" > ")[0] ?? "") : `#/incidents/${past}`;
+  }
   const named = ENTITY.test(pointer) || (tool === TOP_ENTITIES && /^\/rows\/\d+\/name$/.test(pointer));
   return named && typeof value === "string" && value !== "" ? entityLink(value) : undefined;
 }
 
 export function entityLink(name: string): string {
   return `#/entity/${encodeURIComponent(name)}`;
+}
+
+/** A document of the knowledge base. */
+export function documentLink(name: string): string {
+  return `#/knowledge/${encodeURIComponent(name)}`;
 }
 
 /** Where the named query of a call can be run anew, with all its columns; undefined for another call. */

@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { isTime } from "../charts.ts";
 import { isSeverity } from "../severities.ts";
 import { visible } from "../visible.ts";
-import { linked } from "./linked.tsx";
+import { breakable, linked } from "./linked.tsx";
 import { Scroll } from "./scroll.tsx";
 import { Severity } from "./signs.tsx";
 
@@ -93,7 +93,7 @@ function cellOf(cell: string, link: ((cell: string) => string | undefined) | und
   }
   const whole = link?.(trimmed);
   if (whole !== undefined) {
-    return <a href={whole}>{visible(cell)}</a>;
+    return <a href={whole}>{breakable(visible(cell))}</a>;
   }
   const parts = trimmed.split(", ");
   if (parts.length > 1 && parts.every((part) => link?.(part) !== undefined)) {

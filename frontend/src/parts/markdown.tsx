@@ -3,6 +3,7 @@
 // Each piece knows its place in the text, so that marks of the check find theirs; an address is never cut by one.
 
 import type { ComponentChildren, JSX } from "preact";
+import { documentLink } from "../links.ts";
 import type { Marked, Note, Span } from "../marks.ts";
 import { Address, addressesIn } from "./linked.tsx";
 import { Scroll } from "./scroll.tsx";
@@ -19,6 +20,9 @@ type Block =
   | { kind: "list"; ordered: boolean; start: number; lines: Line[] }
   | { kind: "table"; head: Line[]; rows: Line[][] }
   | { kind: "quote" | "paragraph"; lines: Line[] };
+
+/** A link to a document beside the one that is read. */
+const BESIDE = /^\[([^\]\n]+)\]\(([\w.-]+\.md)\)$/;
 
 /** `chip` draws a note where it stands. */
 export function Markdown(props: {
@@ -40,7 +44,7 @@ class Setting {
 
   /** Every block, and behind the last one what none of them held. */
   all(): ComponentChildren[] {
-    const blocks = blocksOf(this.marked.text);
+    const blocks = blocksOf(linesOf(this.marked.text));
     return [...blocks.map((block) => this.block(block)), ...this.due(this.marked.text.length)];
   }
 
@@ -64,7 +68,7 @@ class Setting {
       case "table":
         return this.table(block.head, block.rows);
       case "quote":
-        return <blockquote>{this.lines(block.lines)}</blockquote>;
+        return <blockquote>{blocksOf(block.lines).map((inner) => this.block(inner))}</blockquote>;
       case "paragraph":
         return <p>{this.lines(block.lines)}</p>;
     }
@@ -128,7 +132,8 @@ class Setting {
       if (piece.length > 2 && piece.startsWith("*") && piece.endsWith("*")) {
         return <em>{this.leaf(piece.slice(1, -1), start + 1)}</em>;
       }
-      return this.leaf(piece, start);
+      const [, words = "", file = ""] = BESIDE.exec(piece) ?? [];
+      return file === "" ? this.leaf(piece, start) : <a href={documentLink(file)}>{this.cut(words, start + 1)}</a>;
     });
   }
 
@@ -188,14 +193,17 @@ const ITEM = /^(\s*(?:[-*+]|(\d{1,9})[.)])\s+)(.*)$/;
 const FENCE = /^\s*```/;
 const RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 
-function blocksOf(text: string): Block[] {
-  const blocks: Block[] = [];
-  const lines: Line[] = [];
+function linesOf(text: string): Line[] {
   let place = 0;
-  for (const line of text.split("\n")) {
-    lines.push({ text: line, at: place });
+  return text.split("\n").map((line) => {
+    const at = place;
     place += line.length + 1;
-  }
+    return { text: line, at };
+  });
+}
+
+function blocksOf(lines: Line[]): Block[] {
+  const blocks: Block[] = [];
   let open = false; // whether the last block may go on
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] as Line;
@@ -240,10 +248,9 @@ function blocksOf(text: string): Block[] {
       } else {
         blocks.push({ kind: "quote", lines: [said] });
       }
-    } else if (last?.kind === "list" && /^\s+\S/.test(line.text)) {
+    } else if (last?.kind === "list" && /^\s+\S/.test(line.text) && goesOn(last.lines.at(-1), line)) {
       // An item goes on in an indented line; the text between keeps its places.
-      const going = last.lines.at(-1) as Line;
-      going.text += `\n${line.text}`;
+      (last.lines.at(-1) as Line).text += `\n${line.text}`;
     } else if (last?.kind === "paragraph") {
       last.lines.push(line);
     } else {
@@ -251,6 +258,11 @@ function blocksOf(text: string): Block[] {
     }
   }
   return blocks;
+}
+
+/** Whether nothing but a new line stands between the two: within a quotation its sign does. */
+function goesOn(before: Line | undefined, line: Line): boolean {
+  return before !== undefined && before.at + before.text.length + 1 === line.at;
 }
 
 /** The table that begins at a line. With a row of more cells than its head it is none: what stands in them must show. */
@@ -284,4 +296,4 @@ function cellsOf(line: Line): Line[] {
   return cells;
 }
 
-const MARKS = /(`[^`\n]+`|\*\*[^*\n]+\*\*|(?<![\w*])\*[^*\s][^*\n]*\*(?![\w*]))/;
+const MARKS = /(`[^`\n]+`|\[[^\]\n]+\]\([\w.-]+\.md\)|\*\*[^*\n]+\*\*|(?<![\w*])\*[^*\s][^*\n]*\*(?![\w*]))/;

@@ -1,15 +1,20 @@
 // Requests that wait for a person, reviewed like a change: who wants to do what, what will be written in place of what,
 // where each value comes from, the words that were said, and what was read before.
+
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { incidentLink } from "../incident_address.ts";
-import { type Seen as Found, type Rows, useLook } from "../look.ts";
+import { type Seen as Found, type Rows, useAnswer, useLook, useWork } from "../look.ts";
 import { outsideTexts, signsOf } from "../outside.ts";
+import { Card } from "../parts/card.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { breakable } from "../parts/linked.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { Outside } from "../parts/outside.tsx";
+import { State } from "../parts/reading.tsx";
 import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
+import { Table } from "../parts/table.tsx";
 import { moment } from "../parts/tool_status.tsx";
 import { askerOf, type Change, changesOf, incidentOf, titleOf } from "../requests.ts";
 import { span } from "../times.ts";
@@ -42,17 +47,8 @@ export function ApprovalsView(props: { id: string | null; session: Session; wait
 }
 
 function ApprovalList({ change }: { change: Approval[] }): JSX.Element {
-  const [found, setFound] = useState<Approval[] | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  useEffect(() => {
-    ask<{ approvals: Approval[] }>("GET", "/approvals").then(
-      (page) => {
-        setFound(page.approvals);
-        setRefusal(null);
-      },
-      (error) => setRefusal(asRefusal(error)),
-    );
-  }, [change]);
+  const approvals = useAnswer<{ approvals: Approval[] }>("/approvals", change);
+  const found = approvals.found?.approvals ?? null;
   const waiting = found?.filter((each) => each.state === "pending") ?? [];
   const rest = (found?.filter((each) => each.state !== "pending") ?? []).sort(
     (one, other) => Date.parse(endedAt(other)) - Date.parse(endedAt(one)),
@@ -60,10 +56,9 @@ function ApprovalList({ change }: { change: Approval[] }): JSX.Element {
   return (
     <div class="stack">
       <h1>{waiting.length === 0 ? "Approvals" : `${waiting.length} waiting`}</h1>
-      <RefusalNotice refusal={refusal} />
-      {found === null && refusal === null ? <p class="quiet">Reading...</p> : null}
+      <State of={approvals} shown={found !== null} />
       {found !== null && waiting.length === 0 ? (
-        <p>
+        <p class="card empty">
           Nothing waits for a decision. Whoever asks for a change that needs you brings it here, and the tab says so.
         </p>
       ) : null}
@@ -80,48 +75,44 @@ function endedAt(approval: Approval): string {
 
 function Listed({ title, approvals }: { title: string; approvals: Approval[] }): JSX.Element | null {
   return approvals.length === 0 ? null : (
-    <section class="card" aria-label={title}>
-      <header>
-        <h2>{title}</h2>
-        <span class="quiet">{approvals.length}</span>
-      </header>
-      <table class="fold">
-        <thead>
-          <tr>
-            <th scope="col">Request</th>
-            <th scope="col">State</th>
-            <th scope="col">Asked</th>
-            <th scope="col">{title === "Waiting" ? "Ends" : "Decided by"}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {approvals.map((each) => (
-            <tr key={each.approval_id}>
-              <th scope="row" class="wide long">
+    <Card title={title} note={approvals.length}>
+      <Table
+        class="fold"
+        rows={approvals}
+        keyOf={(each) => each.approval_id}
+        columns={[
+          {
+            title: "Request",
+            names: true,
+            class: "wide long",
+            cell: (each) => (
+              <>
                 <a class="title" href={`#/approvals/${encodeURIComponent(each.approval_id)}`}>
                   {visible(titleOf(each))}
                 </a>
                 <div class="reason">
                   {each.words === "" ? withWhat(each) : `“${visible(each.words).slice(0, LONGEST)}”`}
                 </div>
-              </th>
-              <td>
-                <StateChip state={each} mine={each.may_decide} />
-              </td>
-              <td>
-                <Time at={each.asked_at} />
-              </td>
-              <td class="end">
+              </>
+            ),
+          },
+          { title: "State", cell: (each) => <StateChip state={each} mine={each.may_decide} /> },
+          { title: "Asked", cell: (each) => <Time at={each.asked_at} /> },
+          {
+            title: title === "Waiting" ? "Ends" : "Decided by",
+            class: "end",
+            cell: (each) => (
+              <>
                 {each.state === "pending" ? null : (
                   <>{visible(each.decision === null ? "nobody" : deciderOf(each.decision))}, </>
                 )}
                 <Time at={endedAt(each)} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+              </>
+            ),
+          },
+        ]}
+      />
+    </Card>
   );
 }
 
@@ -190,21 +181,14 @@ function Decide(props: {
 }): JSX.Element {
   const { approval, incident } = props;
   const [comment, setComment] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [run, busy, refusal] = useWork();
   const [lifted, setLifted] = useState(false);
-  const decide = async (decision: "approve" | "deny" | "lift"): Promise<void> => {
-    setBusy(true);
-    setRefusal(null);
-    try {
+  const decide = (decision: "approve" | "deny" | "lift"): void =>
+    run(async () => {
       const decided = await ask<Approval>("POST", `${props.path}/decision`, { decision, comment });
       setLifted(decision === "lift");
       props.onDecided({ ...approval, ...decided });
-    } catch (error) {
-      setRefusal(asRefusal(error));
-    }
-    setBusy(false);
-  };
+    });
   const open = approval.state === "pending";
   const doubtful = changesOf(approval).some((change) => change.from === "outside");
   const title = visible(titleOf(approval));
@@ -222,8 +206,9 @@ function Decide(props: {
             ) : null}
             {incident === null ? null : (
               <>
-                {visible(incident.title ?? "")}, <Severity of={incident.severity} />,{" "}
-                {visible(incident.status ?? "not known")}, <Owner of={incident.owner} />.{" "}
+                {approval.reader === null ? "" : `${visible(incident.title ?? "")}, `}
+                <Severity of={incident.severity} />, {visible(incident.status ?? "not known")},{" "}
+                <Owner of={incident.owner} />.{" "}
               </>
             )}
             Asked <Time short at={approval.asked_at} />, ends <Time short at={approval.ends_at} />. For this one call,
@@ -232,10 +217,10 @@ function Decide(props: {
         </div>
         {open && approval.may_decide ? (
           <div class="row buttons">
-            <button type="button" disabled={busy} onClick={() => void decide("deny")}>
+            <button type="button" disabled={busy} onClick={() => decide("deny")}>
               Deny
             </button>
-            <button type="button" class={doubtful ? "" : "main"} disabled={busy} onClick={() => void decide("approve")}>
+            <button type="button" class={doubtful ? "" : "main"} disabled={busy} onClick={() => decide("approve")}>
               <Icon name="check" />
               Approve
             </button>
@@ -259,7 +244,7 @@ function Decide(props: {
           ) : (
             <>
               <span class="quiet">The same call is refused for a while without asking anybody again.</span>
-              <button type="button" disabled={busy} onClick={() => void decide("lift")}>
+              <button type="button" disabled={busy} onClick={() => decide("lift")}>
                 Take the no back
               </button>
             </>
@@ -307,14 +292,16 @@ function Written(props: {
   const changes = changesOf(approval);
   const number = incidentOf(approval.arguments);
   return (
-    <section class="card" aria-labelledby="written">
-      <header>
-        <h2 id="written">{approval.effect === "read" ? "What will be read with" : "What will be written"}</h2>
-        <span class="quiet">
+    <Card
+      id="written"
+      title={approval.effect === "read" ? "What will be read with" : "What will be written"}
+      note={
+        <>
           {number === null ? "" : `incident ${visible(number)}, `}
           {changes.length === 1 ? "one field" : `${changes.length} fields`}
-        </span>
-      </header>
+        </>
+      }
+    >
       {approval.arguments === null ? (
         <p>The arguments are not shown to you: the policy names others who may decide.</p>
       ) : changes.length === 0 ? (
@@ -348,7 +335,7 @@ function Written(props: {
             : "What stands there now is for people with the role analyst."}
         </footer>
       ) : null}
-    </section>
+    </Card>
   );
 }
 
@@ -367,17 +354,19 @@ function labelOf(approval: Approval, name: string): string {
 
 function Words({ approval }: { approval: Approval }): JSX.Element | null {
   return approval.words === "" ? null : (
-    <section class="card" aria-labelledby="words">
-      <header>
-        <h2 id="words">In the words of {visible(askerOf(approval))}</h2>
-        <span class="quiet">
+    <Card
+      id="words"
+      title={<>In the words of {visible(askerOf(approval))}</>}
+      note={
+        <>
           said last, before <Time at={approval.asked_at} />
-        </span>
-      </header>
+        </>
+      }
+    >
       <div class="in">
         <blockquote class="said">{visible(approval.words)}</blockquote>
       </div>
-    </section>
+    </Card>
   );
 }
 
@@ -386,18 +375,19 @@ function ReadBefore({ approval, incident }: { approval: Approval; incident: Inci
   const reached = changesOf(approval).some((change) => change.from === "outside");
   const texts = incident === null ? [] : outsideTexts(incident.alerts);
   return (
-    <section class="card" aria-labelledby="read">
-      <header>
-        <h2 id="read">{approval.reader === null ? "What the agent had read before" : "What had been read before"}</h2>
-        {reached ? (
+    <Card
+      title={approval.reader === null ? "What the agent had read before" : "What had been read before"}
+      side={
+        reached ? (
           <span class="chip warn">may have reached a value above</span>
         ) : (
           <span class="chip ok">
             <Icon name="check" />
             each value is the person’s own, or trusted
           </span>
-        )}
-      </header>
+        )
+      }
+    >
       <div class="in">
         <p>The conversation holds data of the level {held(approval.context)}</p>
         {approval.raised_by.length === 0 ? (
@@ -414,7 +404,7 @@ function ReadBefore({ approval, incident }: { approval: Approval; incident: Inci
           <Raises raises={approval.memory_raised_by} />
         </details>
       </div>
-    </section>
+    </Card>
   );
 }
 
@@ -475,52 +465,41 @@ function EvidenceAbout(props: {
   const { incident, workspace } = props;
   const address = workspace === undefined ? incident : { ...incident, workspace };
   return (
-    <section class="card" aria-labelledby="evidence-about">
-      <header>
-        <h2 id="evidence-about">Evidence about {incident.number}</h2>
-        <span class="quiet">{incident.alerts.length === 1 ? "one alert" : `${incident.alerts.length} alerts`}</span>
-        <div class="push">
-          <a href={incidentLink(address)}>Open incident</a>
-        </div>
-      </header>
+    <Card
+      id="evidence-about"
+      title={<>Evidence about {incident.number}</>}
+      note={incident.alerts.length === 1 ? "one alert" : `${incident.alerts.length} alerts`}
+      side={<a href={incidentLink(address)}>Open incident</a>}
+    >
       {incident.alerts.length === 0 ? <p class="quiet">No alert of it has a row here.</p> : null}
-      <table class="fold">
-        <thead>
-          <tr>
-            <th scope="col">Severity</th>
-            <th scope="col">Alert</th>
-            <th scope="col">Names</th>
-            <th scope="col">Status</th>
-            <th scope="col">Recorded</th>
-          </tr>
-        </thead>
-        <tbody>
-          {incident.alerts.map((alert) => (
-            <tr key={alert.alert_id}>
-              <td>
-                <Severity of={alert.severity} />
-              </td>
-              <th scope="row" class="wide long">
+      <Table
+        class="fold"
+        rows={incident.alerts}
+        keyOf={(alert) => alert.alert_id}
+        columns={[
+          { title: "Severity", cell: (alert) => <Severity of={alert.severity} /> },
+          {
+            title: "Alert",
+            names: true,
+            class: "wide long",
+            cell: (alert) => (
+              <>
                 {visible(alert.name ?? "without a name")}
                 <AlertWords alert={alert} />
-              </th>
-              <td class="long spare">
-                {alert.entities
-                  .slice(0, 3)
-                  .map((each) => visible(each.name))
-                  .join(", ")}
-              </td>
-              <td>
-                <Status of={alert.status} />
-              </td>
-              <td class="end">
-                <Time at={alert.time} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+              </>
+            ),
+          },
+          {
+            title: "Names",
+            class: "long spare",
+            cell: (alert) =>
+              alert.entities.slice(0, 3).map((each) => <div key={each.name}>{breakable(visible(each.name))}</div>),
+          },
+          { title: "Status", cell: (alert) => <Status of={alert.status} /> },
+          { title: "Recorded", class: "end", cell: (alert) => <Time at={alert.time} /> },
+        ]}
+      />
+    </Card>
   );
 }
 
@@ -579,13 +558,7 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
     expired: "Nobody decided in time. Nothing was done; it can be asked for again.",
   };
   return (
-    <section class="card" aria-label="Course of the request">
-      <header>
-        <h2>What {asker} sees</h2>
-        <span class="push">
-          <StateChip state={approval} mine={false} />
-        </span>
-      </header>
+    <Card label="Course of the request" title={`What ${asker} sees`} side={<StateChip state={approval} mine={false} />}>
       <div class="in">
         <p>{after[approval.state]}</p>
         <ol class="steps-of">
@@ -620,7 +593,7 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
           )}
         </ol>
       </div>
-    </section>
+    </Card>
   );
 }
 

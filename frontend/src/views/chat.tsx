@@ -1,6 +1,6 @@
 // Asking: the turns of a conversation, the box for the next question, and what stands behind an answer beside them.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, Refusal } from "../api.ts";
 import { OpenConversation } from "../conversation.ts";
 import { givenNow, keep, listenGiven, taken } from "../draft.ts";
@@ -142,6 +142,7 @@ export function ChatView(props: {
                   settled={settled}
                   waiting={props.waiting}
                   name={session.name}
+                  newest={turn === turns.at(-1)}
                   foundAlone={alone}
                   onFoundAlone={(wanted) => {
                     keepFoundAlone(wanted);
@@ -255,7 +256,7 @@ function QuestionBox(props: {
   onAsk: (question: string) => void;
 }): JSX.Element {
   const { box, onAsk } = props;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const shown = box.current;
     if (shown !== null) {
       shown.value = taken() || shown.value;

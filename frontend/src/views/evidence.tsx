@@ -1,15 +1,15 @@
 // What stands behind an answer: a chip in its text, and beside it the sentence's rows with their cells lit, or the row of
 // one value, with the calls that they come from. A column of its own where there is room for one, else a sheet.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { useEffect } from "preact/hooks";
 import { callFacts } from "../evidence.ts";
 import { rerunLink } from "../links.ts";
+import { useAnswer } from "../look.ts";
 import { fieldOf, type Note, placeWords, reasonOf, SIGNS, type Source, same, sourcesOf } from "../marks.ts";
 import { CopyButton } from "../parts/copy.tsx";
 import { Facts } from "../parts/data_table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
-import { RefusalNotice } from "../parts/notices.tsx";
+import { State } from "../parts/reading.tsx";
 import type { TurnView } from "../turn_view.ts";
 import { shown, visible } from "../visible.ts";
 import type { EvidenceRow, Mark, Sentence, SentenceState, ToolTrace } from "../wire.ts";
@@ -188,7 +188,7 @@ function CitedRow(props: { source: Source; sentence: Sentence; number: number })
                 {visible(name)}
                 {found === undefined ? null : <strong> {found ? "✓ found" : "✗ differs"}</strong>}
               </dt>
-              <dd>{shown(value)}</dd>
+              <dd>{told(value)}</dd>
             </div>
           );
         })}
@@ -203,23 +203,27 @@ function CitedRow(props: { source: Source; sentence: Sentence; number: number })
   );
 }
 
+/** A value as JSON has it; of one with names each that holds something, on a line. */
+function told(value: unknown): string {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return shown(value);
+  }
+  const parts = Object.entries(value).filter(([, each]) => !Array.isArray(each) || each.length > 0);
+  return parts
+    .map(([name, each]) => `${visible(name)}: ${Array.isArray(each) ? each.map(shown).join(", ") : shown(each)}`)
+    .join("\n");
+}
+
 /** The row of one value, as the server keeps it. */
 function BehindPiece(props: { turn: TurnView; number: number; title: string }): JSX.Element {
-  const [found, setFound] = useState<EvidenceRow | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  useEffect(() => {
-    ask<EvidenceRow>("GET", `/turns/${encodeURIComponent(props.turn.turnId)}/evidence/${props.number}`).then(
-      setFound,
-      (error) => setRefusal(asRefusal(error)),
-    );
-  }, [props.turn.turnId, props.number]);
+  const row = useAnswer<EvidenceRow>(`/turns/${encodeURIComponent(props.turn.turnId)}/evidence/${props.number}`);
+  const { found } = row;
   return (
     <>
       <section aria-label="Value">
         <h3>{props.title}</h3>
-        <RefusalNotice refusal={refusal} />
+        <State of={row} />
         {found === null ? null : <p>{visible(found.text)}</p>}
-        {found === null && refusal === null ? <p class="quiet">Reading...</p> : null}
       </section>
       {found === null ? null : (
         <>

@@ -8,8 +8,10 @@ import { incidentAddress } from "../incident_address.ts";
 import { entityLink } from "../links.ts";
 import { look, type Rows } from "../look.ts";
 import { signsOf } from "../outside.ts";
+import { Card } from "../parts/card.tsx";
 import { Facts } from "../parts/data_table.tsx";
 import { GraphPicture } from "../parts/graph_picture.tsx";
+import { breakable } from "../parts/linked.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { Severity, Status, Time } from "../parts/signs.tsx";
 import { Table } from "../parts/table.tsx";
@@ -228,11 +230,7 @@ function Others(props: { shared: Shared | undefined; address: (incident: Inciden
 function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): JSX.Element {
   const worst = [...alerts].sort((one, other) => rankOf(one.severity) - rankOf(other.severity));
   return (
-    <section class="card" aria-labelledby="alerts">
-      <header>
-        <h2 id="alerts">Alerts</h2>
-        <span class="quiet">{alerts.length === 0 ? "" : `${alerts.length}, worst first`}</span>
-      </header>
+    <Card id="alerts" title="Alerts" note={alerts.length === 0 ? "" : `${alerts.length}, worst first`}>
       {without === 0 ? null : <p>Of {without} of its alerts there is no row here.</p>}
       {alerts.length === 0 ? null : (
         <Scroll label="Alerts">
@@ -262,7 +260,7 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
                 cell: (alert) => (
                   <>
                     {alert.compromised_entity ? (
-                      <a href={entityLink(alert.compromised_entity)}>{visible(alert.compromised_entity)}</a>
+                      <a href={entityLink(alert.compromised_entity)}>{breakable(visible(alert.compromised_entity))}</a>
                     ) : (
                       <span class="quiet">not told</span>
                     )}
@@ -278,6 +276,6 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
           />
         </Scroll>
       )}
-    </section>
+    </Card>
   );
 }

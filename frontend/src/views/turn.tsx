@@ -50,6 +50,8 @@ export function TurnSection(
     waiting: Approval[];
     /** Who asked. */
     name: string;
+    /** Whether it is the last one, whose numbered lines can be chosen. */
+    newest: boolean;
   } & TurnActions,
 ): JSX.Element {
   const { turn, opened, requests } = props;
@@ -112,9 +114,20 @@ export function TurnSection(
         {turn.problem === "" ? null : <p class="refusal">{visible(turn.problem)}</p>}
         {running ? null : <Foot {...props} />}
         <Suggested questions={turn.suggestions} onAsk={props.onAsk} />
+        {props.newest ? (
+          <Suggested questions={optionsOf(turn)} onAsk={(option) => props.onAsk(OPTION.exec(option)?.[1] ?? option)} />
+        ) : null}
       </div>
     </article>
   );
+}
+
+const OPTION = /^\[(\d{1,2})\] \S/;
+
+/** The numbered lines of a question that was asked back: nothing in it rests on a row. */
+function optionsOf(turn: TurnView): string[] {
+  const asked = turn.state === "answered" && turn.evidence.length === 0 && turn.suggestions.length === 0;
+  return asked ? turn.text.split("\n").filter((line) => OPTION.test(line)) : [];
 }
 
 /** Sentences, chart and tables; `held` where they only say that somebody is asked, which stands above. */
