@@ -437,6 +437,7 @@ function useKeys(find: () => void): void {
         const box = document.querySelector<HTMLElement>("textarea.question-text");
         if (box === null) {
           location.hash = "/chat";
+          dispatchEvent(new HashChangeEvent("hashchange")); // the next key is the question's first
         } else {
           box.focus();
         }

@@ -116,8 +116,16 @@ export function Palette(props: {
 const LEAST = 3;
 const AFTER_TYPING_MS = 250;
 
-/** The numbers of incidents with an alert whose name holds the words, where no title of an incident does. */
-function useNamed(wanted: string, rows: Incident[], read: boolean, workspace: string): Set<number | null | undefined> {
+/** What alerts know of the words, where no title of an incident holds them: numbers of incidents with an alert of that
+ * name, and entities, those of most alerts first. */
+interface Named {
+  incidents: Set<number | null | undefined>;
+  entities: [string, string][];
+}
+
+const KINDS: Record<string, string> = { account: "Account", host: "Host", ip: "Address", mailbox: "Mailbox" };
+
+function useNamed(wanted: string, rows: Incident[], read: boolean, workspace: string): Named {
   const low = wanted.toLowerCase();
   const none = read && wanted.length >= LEAST && !rows.some((row) => (row.title ?? "").toLowerCase().includes(low));
   const [asked, setAsked] = useState(false);
@@ -128,15 +136,21 @@ function useNamed(wanted: string, rows: Incident[], read: boolean, workspace: st
   }, [none]);
   const alerts = useLook<Rows<Alert, unknown>>("query_alerts", asked ? { limit: 100, workspace } : null);
   const found = alerts.found?.result.rows ?? [];
-  return useMemo(
-    () =>
-      new Set(
-        (none ? found : [])
-          .filter((alert) => (alert.name ?? "").toLowerCase().includes(low))
-          .map((alert) => alert.incident_number),
-      ),
-    [found, low, none],
-  );
+  return useMemo(() => {
+    const near = none ? found : [];
+    const met = near.filter((alert) => (alert.name ?? "").toLowerCase().includes(low));
+    const counts = new Map<string, { kind: string; alerts: number }>();
+    for (const { name, kind } of near.flatMap((alert) => alert.entities)) {
+      if (name.toLowerCase().includes(low) && Object.hasOwn(KINDS, kind)) {
+        counts.set(name, { kind: KINDS[kind] ?? kind, alerts: (counts.get(name)?.alerts ?? 0) + 1 });
+      }
+    }
+    const sorted = [...counts].sort(([, one], [, other]) => other.alerts - one.alerts);
+    return {
+      incidents: new Set(met.map((alert) => alert.incident_number)),
+      entities: sorted.slice(0, MOST_OF_EACH).map(([name, { kind }]): [string, string] => [name, kind]),
+    };
+  }, [found, low, none]);
 }
 
 /** The conversations whose title or a question holds the words; the titles at once, the questions once they are asked. */
@@ -173,7 +187,7 @@ function entriesOf(
   views: { name: string; title: string; icon: IconName }[],
   conversations: Conversation[],
   rows: Incident[],
-  named: Set<number | null | undefined>,
+  named: Named,
   reads: boolean,
   workspace: string,
 ): Entry[] {
@@ -184,7 +198,7 @@ function entriesOf(
   };
   const number = NUMBER.exec(wanted)?.[1];
   const met = rows.filter((row) =>
-    number === undefined ? holds(row.title ?? "") || named.has(row.number) : String(row.number) === number,
+    number === undefined ? holds(row.title ?? "") || named.incidents.has(row.number) : String(row.number) === number,
   );
   const incidents = met.slice(0, MOST_OF_EACH).map((row) => ({
     key: `incident ${row.number}`,
@@ -201,13 +215,11 @@ function entriesOf(
     sort: "Ask this",
     go: () => askNow(wanted),
   };
-  const entity: Entry = {
-    key: "entity",
-    icon: "search",
-    words: wanted,
-    sort: "Everything that names it",
-    go: to(`/entity/${encodeURIComponent(wanted)}`),
-  };
+  const known = named.entities.some(([name]) => name.toLowerCase() === low);
+  const whole: [string, string][] = NAME.test(wanted) && !known ? [[wanted, "Everything that names it"]] : [];
+  const entities = [...named.entities, ...whole].map(([name, sort]): Entry => {
+    return { key: `entity ${name}`, icon: "search", words: name, sort, go: to(`/entity/${encodeURIComponent(name)}`) };
+  });
   return [
     ...(wanted === "" ? [] : incidents),
     ...(reads && unlisted
@@ -221,7 +233,7 @@ function entriesOf(
           },
         ]
       : []),
-    ...(reads && NAME.test(wanted) ? [entity] : []),
+    ...(reads ? entities : []),
     ...views
       .filter((view) => holds(view.title))
       .map((view) => ({

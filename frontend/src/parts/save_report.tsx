@@ -20,6 +20,8 @@ export function SaveReport(props: {
   path: string;
   more?: Record<string, string>;
   close: () => void;
+  /** What can be done where there is nothing to report yet. */
+  without?: ComponentChildren;
   children?: ComponentChildren;
 }): JSX.Element {
   const [reveal, setReveal] = useState(false);
@@ -67,6 +69,7 @@ export function SaveReport(props: {
       </ul>
       <p role="status">{busy}</p>
       <RefusalNotice refusal={refusal} />
+      {refusal === null ? null : props.without}
     </Dialog>
   );
 }

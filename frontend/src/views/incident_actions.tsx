@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { askNow } from "../draft.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { SaveReport } from "../parts/save_report.tsx";
 import type { IncidentDetail } from "../tool_rows.ts";
 import type { Session } from "../wire.ts";
 
@@ -17,7 +18,9 @@ const CLASSES = [
   "undetermined",
 ];
 
-type Asked = "comment" | "assign" | "close" | "reopen" | null;
+const REPORTED_H = 720;
+
+type Asked = "comment" | "assign" | "close" | "reopen" | "report" | null;
 
 export function IncidentActions(props: {
   incident: IncidentDetail;
@@ -29,10 +32,11 @@ export function IncidentActions(props: {
   const [asked, setAsked] = useState<Asked>(null);
   const where = props.workspace === undefined ? "" : ` in the workspace ${props.workspace}`;
   const closed = incident.status === "Closed";
+  const explain = (): void => askNow(`What is incident ${incident.number} about${where}?`);
   const shared = { number: incident.number, where, close: () => setAsked(null) };
   return (
     <div class="row buttons">
-      <button type="button" class="main" onClick={() => askNow(`What is incident ${incident.number} about${where}?`)}>
+      <button type="button" class="main" onClick={explain}>
         <Icon name="ask" />
         Explain
       </button>
@@ -48,9 +52,27 @@ export function IncidentActions(props: {
       <button type="button" onClick={() => setAsked(closed ? "reopen" : "close")}>
         {closed ? "Reopen…" : "Close…"}
       </button>
+      <button type="button" onClick={() => setAsked("report")}>
+        Report…
+      </button>
       <button type="button" class="bare icon" aria-label="Read again" title="Read again" onClick={props.again}>
         <Icon name="again" />
       </button>
+      {asked === "report" ? (
+        <SaveReport
+          title={`Report of incident ${incident.number}`}
+          path="/reports"
+          more={{ hours: String(REPORTED_H), incident: String(incident.number) }}
+          close={shared.close}
+          without={
+            <button type="button" onClick={explain}>
+              Explain it now
+            </button>
+          }
+        >
+          <p class="label">It holds what you asked about this incident in the last 30 days.</p>
+        </SaveReport>
+      ) : null}
       {asked === "comment" ? <Comment {...shared} /> : null}
       {asked === "assign" ? <Assign {...shared} name={props.session.name} /> : null}
       {asked === "close" ? <Close {...shared} /> : null}
