@@ -117,11 +117,7 @@ export function Columns(props: Drawn & { note?: ComponentChildren }): JSX.Elemen
                 <rect x={LEFT + at * step + 1} y={ABOVE} width={step - 2} height={HEIGHT} fill={`url(#${pattern})`} />
               )}
               {at % each === 0 ? (
-                <text
-                  x={LEFT + at * step + step / 2}
-                  y={ABOVE + HEIGHT + 16}
-                  text-anchor={at === 0 ? "middle" : "middle"}
-                >
+                <text x={LEFT + at * step + step / 2} y={ABOVE + HEIGHT + 16} text-anchor="middle">
                   {visible(point.label)}
                 </text>
               ) : null}
@@ -171,6 +167,8 @@ function Stack(props: {
   );
 }
 
+/** A letter of a name, at its widest: a name that does not fit is cut, and never laid over what stands beside it. */
+const LETTER = 7.2;
 const ROW = 26;
 const NAMES = 0.42;
 
@@ -182,7 +180,7 @@ export function Ranking(props: Drawn): JSX.Element {
   const names = Math.min(280, Math.max(96, Math.min(room * NAMES, longest(points) * 7 + 16)));
   const bars = Math.max(40, room - names - 56);
   const height = points.length * ROW + 4;
-  const fits = Math.floor(names / 6.6);
+  const fits = Math.floor((names - 8) / LETTER);
   return (
     <>
       <section ref={place} aria-label={`${visible(props.title)}, drawn`}>
@@ -253,7 +251,8 @@ export function Share(props: { parts: { series: Series; count: number }[]; title
 export function Dots(props: {
   title: string;
   unit: string;
-  groups: { label: string; dots: { name: string; value: number; tone: string }[] }[];
+  /** `short` is the label where there is little room. */
+  groups: { label: string; short: string; dots: { name: string; value: number; tone: string }[] }[];
 }): JSX.Element {
   const { groups } = props;
   const [place, room] = useRoom();
@@ -309,7 +308,7 @@ export function Dots(props: {
                   />
                 )}
                 <text x={left + wide / 2} y={ABOVE + HEIGHT + 18} text-anchor="middle">
-                  {group.label}
+                  {wide < group.label.length * LETTER ? group.short : group.label}
                 </text>
                 <text class="value" x={left + wide / 2} y={ABOVE + HEIGHT + 34} text-anchor="middle">
                   {count === 0 ? "none" : `${round(median(group))} ${props.unit}`}

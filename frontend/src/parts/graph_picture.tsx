@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import type { EntityGraph, Spot } from "../entity_graph.ts";
 import { type Layout, layered } from "../graph_layout.ts";
 
-const WIDTH = 190;
+const WIDTH = 212;
 const HEIGHT = 38;
 const ACROSS = 60;
 const DOWN = 8;

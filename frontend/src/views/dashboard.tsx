@@ -3,20 +3,21 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { ask } from "../api.ts";
 import { incidentLink } from "../incident_address.ts";
 import { entityLink } from "../links.ts";
-import { type Look, type Rows, type Seen, useLook } from "../look.ts";
+import { type Look, type Rows, type Seen, useAnswer, useLook } from "../look.ts";
+import { Card } from "../parts/card.tsx";
 import { Dots, Legend, Ranking } from "../parts/chart.tsx";
-import { RefusalNotice } from "../parts/notices.tsx";
-import { HowFound, Reading, Warnings, WhyNone } from "../parts/reading.tsx";
+import { breakable } from "../parts/linked.tsx";
+import { HowFound, Reading, State, Warnings, WhyNone } from "../parts/reading.tsx";
 import { SaveReport } from "../parts/save_report.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { Choice, Owner, Severity, Time, WorkspaceChoice, ZoneLine } from "../parts/signs.tsx";
 import { type Column, Table } from "../parts/table.tsx";
 import { AlertTrend } from "../parts/trend.tsx";
 import { preferredWorkspace } from "../preferences.ts";
-import { titleOf } from "../requests.ts";
+import { spaced, titleOf } from "../requests.ts";
 import { ageOf, rankOf, SEVERITIES } from "../severities.ts";
 import { age, span, zone } from "../times.ts";
 import type {
@@ -301,7 +302,11 @@ function TimeToClose({ found }: { found: Seen<Listed> }): JSX.Element {
           ];
     });
     const label = (time: number): string => new Date(time).toISOString().slice(5, 10);
-    return { label: `${label(to - week)} to ${label(to)}`, dots: dots.sort((one, other) => one.closed - other.closed) };
+    return {
+      label: `${label(to - week)} to ${label(to)}`,
+      short: `to ${label(to)}`,
+      dots: dots.sort((one, other) => one.closed - other.closed),
+    };
   });
   const none = groups.every((group) => group.dots.length === 0);
   return (
@@ -312,7 +317,9 @@ function TimeToClose({ found }: { found: Seen<Listed> }): JSX.Element {
       ) : (
         <>
           <div class="row between">
-            <span class="label">each dot one incident, the line the median of the week, hours from creation</span>
+            <span class="label">
+              Each dot is an incident, the line the week’s median; hours from creation to closing.
+            </span>
             <Legend series={SEVERITIES.map((name) => ({ name, tone: name.toLowerCase() }))} />
           </div>
           <Dots title="Time to close by week" unit="h" groups={groups} />
@@ -352,15 +359,26 @@ function Owners({ open, closed }: { open: Seen<Listed>; closed: Seen<Listed> | n
       {table.length === 0 ? <p class="quiet">No incident is open, and none was closed in 30 days.</p> : null}
       <Scroll label="Owners">
         <Table
+          class="fold"
           rows={table}
           keyOf={(row) => row.owner ?? ""}
           columns={[
-            { title: "Owner", names: true, cell: (row) => <Owner of={row.owner} /> },
-            { title: "Open", class: "num", cell: (row) => <strong>{row.open}</strong> },
-            { title: "High", class: "num", cell: (row) => row.high || dash },
-            { title: "Oldest", class: "num", cell: (row) => (row.oldest === null ? dash : age(row.oldest)) },
-            { title: "Closed, 30 d", class: "num", cell: (row) => row.closed || dash },
-            { title: "Median", class: "num", cell: (row) => (row.median === null ? dash : span(row.median)) },
+            { title: "Owner", names: true, class: "wide", cell: (row) => <Owner of={row.owner} /> },
+            { title: "Open", class: "num", told: true, cell: (row) => <strong>{row.open}</strong> },
+            { title: "High", class: "num", told: true, cell: (row) => row.high || dash },
+            {
+              title: "Oldest",
+              class: "num",
+              told: true,
+              cell: (row) => (row.oldest === null ? dash : age(row.oldest)),
+            },
+            { title: "Closed, 30 d", class: "num", told: true, cell: (row) => row.closed || dash },
+            {
+              title: "Median",
+              class: "num",
+              told: true,
+              cell: (row) => (row.median === null ? dash : span(row.median)),
+            },
           ]}
         />
       </Scroll>
@@ -448,7 +466,7 @@ function TwoWeeks({
               cell: ([, one, , told]) => (one === null ? dash : <strong>{told(one)}</strong>),
             },
             {
-              title: "The week before",
+              title: "Before",
               class: "num",
               cell: ([, , other, told]) => (other === null ? dash : told(other)),
             },
@@ -479,25 +497,14 @@ function changeOf(now: number, before: number): string {
 
 /** What everybody's questions took, for who answers for them. */
 function Cost({ session }: { session: Session }): JSX.Element {
-  const [found, setFound] = useState<Usage | null>(null);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
   const leads = session.roles.includes("approver") || session.roles.includes("admin");
-  useEffect(() => {
-    if (leads) {
-      ask<Usage>("GET", "/usage?days=7").then(setFound, (error) => setRefusal(asRefusal(error)));
-    }
-  }, [leads]);
+  const usage = useAnswer<Usage>(leads ? "/usage?days=7" : null);
   return (
-    <section class="card" aria-labelledby="cost">
-      <header>
-        <h2 id="cost">What questions took</h2>
-        <span class="quiet">7 days, and the 7 before</span>
-      </header>
-      <RefusalNotice refusal={refusal} />
+    <Card id="cost" title="What questions took" note="7 days, and the 7 before">
+      <State of={usage} />
       {leads ? null : <p class="quiet">For people with the role approver or admin.</p>}
-      {leads && found === null && refusal === null ? <p class="quiet">Reading...</p> : null}
-      {found === null ? null : <Figured found={found} />}
-    </section>
+      {usage.found === null ? null : <Figured found={usage.found} />}
+    </Card>
   );
 }
 
@@ -555,14 +562,12 @@ function Approvals({ waiting, session }: { waiting: Approval[]; session: Session
   }, [waiting]);
   const newest = [...found].sort((one, other) => Date.parse(other.asked_at) - Date.parse(one.asked_at)).slice(0, 6);
   return (
-    <section class="card" aria-labelledby="asked">
-      <header>
-        <h2 id="asked">Requests</h2>
-        <span class="quiet">{decides ? "the newest" : "that are yours to confirm"}</span>
-        <div class="push">
-          <a href="#/approvals">All of them</a>
-        </div>
-      </header>
+    <Card
+      id="asked"
+      title="Requests"
+      note={decides ? "the newest" : "that are yours to confirm"}
+      side={<a href="#/approvals">All of them</a>}
+    >
       {newest.length === 0 ? <p class="quiet">None.</p> : null}
       <ul class="listed">
         {newest.map((each) => (
@@ -574,7 +579,7 @@ function Approvals({ waiting, session }: { waiting: Approval[]; session: Session
           </li>
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }
 
@@ -663,7 +668,7 @@ function Difference({ found }: { found: Seen<Rows<Incident, ThreatSummary>> }): 
       <ul class="counts" aria-label="Tactics">
         {highest(tactics).map(([name, count]) => (
           <li key={name}>
-            {visible(name)} <strong>{count}</strong>
+            {visible(spaced(name))} <strong>{count}</strong>
           </li>
         ))}
       </ul>
@@ -714,19 +719,20 @@ function TopTable({ rows, workspace }: { rows: TopEntity[]; workspace: string })
   return (
     <Scroll label="Entities">
       <Table
+        class="fold"
         rows={rows}
         keyOf={(row) => row.name}
         columns={[
           {
             title: "Name",
             names: true,
-            class: "long",
-            cell: (row) => <a href={entityLink(row.name)}>{visible(row.name)}</a>,
+            class: "wide long",
+            cell: (row) => <a href={entityLink(row.name)}>{breakable(visible(row.name))}</a>,
           },
-          { title: "Alerts", class: "num", cell: (row) => row.alerts },
-          { title: "High", class: "num", cell: (row) => row.high_alerts },
-          { title: "First", cell: (row) => <Time at={row.first_seen} /> },
-          { title: "Last", cell: (row) => <Time at={row.last_seen} /> },
+          { title: "Alerts", class: "num", told: true, cell: (row) => row.alerts },
+          { title: "High", class: "num", told: true, cell: (row) => row.high_alerts },
+          { title: "First", class: "spare", cell: (row) => <Time at={row.first_seen} /> },
+          { title: "Last", class: "spare", cell: (row) => <Time at={row.last_seen} /> },
           {
             title: "Incidents",
             cell: (row) => (
