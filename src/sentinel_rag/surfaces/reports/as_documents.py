@@ -20,6 +20,7 @@ from sentinel_rag.surfaces.reports.blocks import (
     AnswerText,
     Bars,
     Block,
+    Figures,
     Grid,
     Items,
     Labelled,
@@ -39,19 +40,22 @@ if TYPE_CHECKING:
     from reportlab.platypus import Flowable
 
 
-SMALL, NORMAL = 8, 10
-"""Points of the letters of tables and of all else."""
+SMALL, NORMAL, LARGE = 8, 10, 13
+"""Points of the letters of tables, of all else, and of figures."""
+INK, QUIET, RULE, DATA = "#161a20", "#59636f", "#dfe3e8", "#1d57b8"
+TONES = {"High": "#b42318", "Medium": "#8f5400", "Low": "#3c6285", "Informational": "#66707d"}
+"""The colours of severities, those of the page."""
 
 
 def as_docx(report: HandOver) -> bytes:
     """The whole file. Raises ImportError without the extra `documents`."""
     import docx
-    from docx.shared import Cm, Pt
+    from docx.shared import Cm
 
     document = docx.Document()
     document.core_properties.title = safe(blocks.title(report))
     document.core_properties.author = safe(report.head.exported_by)
-    document.styles["Normal"].font.size = Pt(NORMAL)
+    _style(document)
     for section in document.sections:
         section.left_margin = section.right_margin = Cm(1.8)
         section.top_margin = section.bottom_margin = Cm(1.5)
@@ -69,7 +73,7 @@ def _without_pictures(block: Block) -> Block:
         case Labelled(lines):
             return Items(tuple(f"{label}: {text}" for label, text in lines))
         case Strip(moments):
-            rows = tuple((at, line_of_time(place), what) for place, at, _, what in moments)
+            rows = tuple((each.at, line_of_time(each.place), each.text) for each in moments)
             return Grid(("time", "when", "what"), rows)
         case Bars():
             return block.as_grid()
@@ -77,6 +81,23 @@ def _without_pictures(block: Block) -> Block:
             return Paragraph(with_sources(marked))
         case _:
             return block
+
+
+def _style(document: Document) -> None:
+    """One face in ink for all of it: Word's own headings are blue, and of another one."""
+    from docx.oxml.ns import qn
+    from docx.shared import Pt, RGBColor
+
+    for name, size in {"Normal": NORMAL, "Title": 18, "Heading 1": 12, "Heading 2": NORMAL}.items():
+        style = document.styles[name]
+        style.font.name, style.font.size = "Calibri", Pt(size)
+        style.font.color.rgb = RGBColor.from_string(INK[1:])
+        fonts = style.element.get_or_add_rPr().get_or_add_rFonts()
+        for theme in ("asciiTheme", "hAnsiTheme"):
+            fonts.attrib.pop(qn(f"w:{theme}"), None)
+    for border in document.styles["Title"].element.findall(f".//{qn('w:pBdr')}"):
+        border.getparent().remove(border)
+    document.styles["Normal"].paragraph_format.space_after = Pt(4)
 
 
 def _write(document: Document, block: Block) -> None:
@@ -99,20 +120,36 @@ def _write(document: Document, block: Block) -> None:
                 document.add_paragraph(nothing)
         case Grid():
             _table(document, block)
+        case Figures():
+            _table(document, block.as_grid(), large=True)
 
 
-def _table(document: Document, grid: Grid) -> None:
-    from docx.shared import Pt
+def _table(document: Document, grid: Grid, *, large: bool = False) -> None:
+    """A table with lines between its rows alone, its head on every page; `large` sets its values as figures."""
+    from docx.oxml import OxmlElement
+    from docx.oxml.ns import qn
+    from docx.shared import Pt, RGBColor
 
     if not grid.rows:
         document.add_paragraph(grid.nothing)
         return
-    table = document.add_table(rows=0, cols=len(grid.columns), style="Table Grid")
+    table = document.add_table(rows=0, cols=len(grid.columns))
+    borders = OxmlElement("w:tblBorders")
+    for name in ("top", "bottom", "insideH"):
+        border = OxmlElement(f"w:{name}")
+        for key, value in {"val": "single", "sz": "4", "color": RULE[1:]}.items():
+            border.set(qn(f"w:{key}"), value)
+        borders.append(border)
+    table._tbl.tblPr.append(borders)
     for place, row in enumerate((grid.columns, *grid.plain_rows())):
         for cell, text in zip(table.add_row().cells, row, strict=True):
             run = cell.paragraphs[0].add_run(_text(text))
-            run.font.size = Pt(SMALL)
-            run.bold = place == 0
+            run.font.size = Pt(LARGE if large and place else SMALL)
+            run.bold = bool(place) and (large or text in TONES)
+            run.font.color.rgb = RGBColor.from_string((TONES.get(text, INK) if place else QUIET)[1:])
+    head = OxmlElement("w:tblHeader")
+    head.set(qn("w:val"), "true")
+    table.rows[0]._tr.get_or_add_trPr().append(head)
 
 
 def _text(text: str) -> str:
@@ -132,9 +169,8 @@ FONTS = (
 )
 """Where systems keep a font of many scripts, with its bold face in the same folder; the first that is there."""
 FONT, BOLD = "ReportText", "ReportText-Bold"
-INK, QUIET, RULE, DATA, DEED = "#1b1f24", "#57606a", "#d0d7de", "#0b5cad", "#9a3412"
-MARGIN = 40
-"""Points around the page; letters are in points too."""
+MARGIN, FRAME = 40, 6
+"""Points around the page, and around a text within them, as ReportLab has them; letters are in points too."""
 MOST_CELL = 600
 """Characters of a cell; the rest of one stands in the other forms of the report."""
 
@@ -157,7 +193,7 @@ def as_pdf(report: HandOver) -> bytes:
         author=safe(report.head.exported_by),
         lang="en",
     )
-    setter = _Setter(known, document.width)
+    setter = _Setter(known, document.width - 2 * FRAME)
     told = [setter.paragraph(blocks.title(report), "title")]
     for block in (*front_page(report), *annex(report)):
         told += setter.set(block)
@@ -197,12 +233,15 @@ def _styles() -> dict[str, ParagraphStyle]:
         "title": style("title", 15, fontName=BOLD, spaceAfter=4),
         "part": style("part", 11, spaceBefore=7, spaceAfter=2, **heading),
         "inner": style("inner", 9.5, spaceBefore=5, spaceAfter=1, **heading),
-        "text": style("text", 9, spaceAfter=3),
+        "text": style("text", 9.5, spaceAfter=3),
         "quiet": style("quiet", 7.5, textColor=QUIET, spaceAfter=3),
-        "item": style("item", 9, leftIndent=10, bulletIndent=1),
-        "cell": style("cell", 7),
-        "head": style("head", 7, fontName=BOLD),
-        "strip": style("strip", 8),
+        "item": style("item", 9.5, leftIndent=10, bulletIndent=1),
+        "cell": style("cell", 8),
+        "head": style("head", 7.5, textColor=QUIET),
+        "figure": style("figure", 12, fontName=BOLD),
+        **{f"cell {name}": style(f"cell {name}", 8, fontName=BOLD, textColor=ink) for name, ink in TONES.items()},
+        **{f"figure {name}": style(f"figure {name}", 12, fontName=BOLD, textColor=ink) for name, ink in TONES.items()},
+        "strip": style("strip", 8.5),
     }
 
 
@@ -235,6 +274,8 @@ class _Setter:
                 yield Spacer(1, 3)
             case Grid():
                 yield from self._table(block.columns, block.plain_rows(), block.nothing)
+            case Figures(items):
+                yield self._figures(items)
             case Strip():
                 yield self._strip(block)
             case _:
@@ -256,19 +297,42 @@ class _Setter:
             return
         wanted = [min(60, max(len(columns[at]) + 1, *(len(row[at]) for row in rows), 5)) for at in range(len(columns))]
         head = [self.paragraph(each, "head") for each in columns]
-        cells = [[self.paragraph(cell[:MOST_CELL], "cell") for cell in row] for row in rows]
+        cells = [[self.paragraph(cell[:MOST_CELL], self._toned(cell)) for cell in row] for row in rows]
         widths = [self._width * each / sum(wanted) for each in wanted]
         table = Table([head, *cells], colWidths=widths, repeatRows=1, splitInRow=1)
         table.setStyle(
             [
-                ("GRID", (0, 0), (-1, -1), 0.4, RULE),
+                ("LINEBELOW", (0, 0), (-1, -1), 0.5, RULE),
                 ("VALIGN", (0, 0), (-1, -1), "TOP"),
-                *((side, (0, 0), (-1, -1), 2.5) for side in ("LEFTPADDING", "RIGHTPADDING")),
-                *((side, (0, 0), (-1, -1), 1.5) for side in ("TOPPADDING", "BOTTOMPADDING")),
+                ("LEFTPADDING", (0, 0), (-1, -1), 0),
+                ("RIGHTPADDING", (0, 0), (-1, -1), 6),
+                *((side, (0, 0), (-1, -1), 2) for side in ("TOPPADDING", "BOTTOMPADDING")),
             ]
         )
         yield table
         yield Spacer(1, 4)
+
+    @staticmethod
+    def _toned(cell: str) -> str:
+        """The style of a cell: a severity has its own."""
+        return f"cell {cell}" if cell in TONES else "cell"
+
+    def _figures(self, items: Sequence[tuple[str, str]]) -> Flowable:
+        """Names with their values large below them, in one frame."""
+        from reportlab.platypus import Table
+
+        names = [self.paragraph(name, "quiet") for name, _ in items]
+        values = [self.paragraph(value[:60], f"figure {value}" if value in TONES else "figure") for _, value in items]
+        table = Table([names, values], colWidths=[self._width / len(items)] * len(items), spaceBefore=4, spaceAfter=4)
+        table.setStyle(
+            [
+                ("BOX", (0, 0), (-1, -1), 0.5, RULE),
+                ("VALIGN", (0, 0), (-1, -1), "TOP"),
+                ("BOTTOMPADDING", (0, 0), (-1, 0), 0),
+                ("TOPPADDING", (0, 1), (-1, 1), 0),
+            ]
+        )
+        return table
 
     def _strip(self, strip: Strip) -> Flowable:
         """A line of time for each moment, with a mark at its place and its words beside it."""
@@ -278,13 +342,14 @@ class _Setter:
 
         length, middle = 110.0, 5.0
         rows = []
-        for place, at, where, what in strip.moments:
+        for each in strip.moments:
             drawing = Drawing(length + 8, 2 * middle)
             drawing.add(Line(4, middle, length + 4, middle, strokeColor=HexColor(RULE), strokeWidth=0.8))
-            ink = HexColor(DATA if where == "alert" else DEED)
-            drawing.add(Circle(4 + place * length, middle, 3, fillColor=ink, strokeColor=ink))
-            rows.append([self.paragraph(at[:23], "quiet"), drawing, self.paragraph(what[:160], "strip")])
-        table = Table(rows, colWidths=[112, length + 14, self._width - length - 126])
+            ink = HexColor(TONES.get(each.severity, DATA))
+            inside = ink if each.where == "alert" else HexColor("#ffffff")
+            drawing.add(Circle(4 + each.place * length, middle, 3, fillColor=inside, strokeColor=ink))
+            rows.append([self.paragraph(each.at, "quiet"), drawing, self.paragraph(each.text[:160], "strip")])
+        table = Table(rows, colWidths=[80, length + 14, self._width - length - 94])
         table.setStyle(
             [
                 ("VALIGN", (0, 0), (-1, -1), "TOP"),

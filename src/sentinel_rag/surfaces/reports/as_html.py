@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections.abc import Container, Iterator, Set
 
+from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.surfaces.rendering.markdown import marked_html
 from sentinel_rag.surfaces.rendering.marks import Note
 from sentinel_rag.surfaces.rendering.visible import html_text, safe_cell
@@ -18,6 +19,7 @@ from sentinel_rag.surfaces.reports.blocks import (
     AnswerText,
     Bars,
     Block,
+    Figures,
     Grid,
     Items,
     Labelled,
@@ -31,7 +33,7 @@ from sentinel_rag.surfaces.reports.building import MOST_SHOWN, Chart, HandOver
 
 MOST_LABEL = 36
 _ROW, _LABEL, _WIDTH = 22, 250, 760
-_STRIP_START, _STRIP = 170, 160
+_STRIP_START, _STRIP = 130, 150
 
 
 def svg(chart: Chart) -> str:
@@ -55,19 +57,24 @@ def svg(chart: Chart) -> str:
 def strip_svg(strip: Strip) -> str:
     """When things happened as an `<svg>` element: a line of time, a mark for each moment, and its words beside it."""
     height = _ROW * len(strip.moments) + 4
-    said = safe_cell("; ".join(f"{at}: {what}" for _, at, _, what in strip.moments))
+    said = safe_cell("; ".join(f"{each.at}: {each.text}" for each in strip.moments))
     drawn = [f'<svg class="chart" role="img" viewBox="0 0 {_WIDTH} {height}" aria-label="{html_text(said)}">']
-    for number, (place, at, where, what) in enumerate(strip.moments):
+    for number, each in enumerate(strip.moments):
         y = number * _ROW + 12
-        x = _STRIP_START + place * _STRIP
-        kind = "done" if where in ("done", "asked") else "dot"
+        x, behind = _STRIP_START + each.place * _STRIP, _STRIP_START + _STRIP + 14
+        kind = "done" if each.where in ("done", "asked") else f"dot {_tone(each.severity)}"
         drawn.append(
-            f'<text class="count" x="0" y="{y + 4}">{html_text(safe_cell(at[:23]))}</text>'
+            f'<text class="at" x="0" y="{y + 4}">{html_text(each.at)}</text>'
             f'<line class="axis" x1="{_STRIP_START}" y1="{y}" x2="{_STRIP_START + _STRIP}" y2="{y}"/>'
-            f'<circle class="{kind}" cx="{x:.1f}" cy="{y}" r="5"/>'
-            f'<text class="count" x="{_STRIP_START + _STRIP + 14}" y="{y + 4}">{html_text(_short(what, 58))}</text>'
+            f'<circle class="{kind.strip()}" cx="{x:.1f}" cy="{y}" r="5"/>'
+            f'<text class="count" x="{behind}" y="{y + 4}">{html_text(_short(each.text, 62))}</text>'
         )
     return "".join((*drawn, "</svg>"))
+
+
+def _tone(severity: str) -> str:
+    """The class of a severity; none of any other text."""
+    return severity.lower() if severity in SEVERITIES else ""
 
 
 def _said(chart: Chart) -> str:
@@ -80,26 +87,37 @@ def _short(label: str, most: int = MOST_LABEL) -> str:
 
 
 STYLE = """
-:root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--quiet:#57606a;--line:#d0d7de;
---bar:#0b5cad;--warn:#9a3412}
-@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;
---paper:#0d1117;--quiet:#9aa4af;--line:#3d444d;--bar:#6cb0ff;--warn:#fdba74}}
-body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);
-background:var(--paper);max-width:64rem;margin:0 auto;padding:1rem}
-h1,h2,h3{line-height:1.25}h2{border-bottom:1px solid var(--line);margin-top:2rem}
-p,li,td,th,dd,pre,code,h3,h4{unicode-bidi:isolate;overflow-wrap:anywhere}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:var(--quiet)}dd{margin:0}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}
-th{white-space:nowrap}th,td{border:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top}
-.quiet{color:var(--quiet);font-size:.9rem}.warn{color:var(--warn);font-weight:600}
-a{color:var(--bar)}.chart{width:100%;max-width:760px;font-size:13px}.chart text{fill:var(--ink)}
-u{text-decoration:none}u.found{text-decoration:underline var(--bar) 2px}
+:root{color-scheme:light dark;--ink:#161a20;--paper:#fff;--quiet:#59636f;--line:#dfe3e8;
+--bar:#1d57b8;--warn:#8f5400;--high:#b42318;--medium:#8f5400;--low:#3c6285;--informational:#66707d}
+@media (prefers-color-scheme:dark){:root{--ink:#e7eaee;--paper:#161a20;--quiet:#97a1ae;--line:#2a313b;
+--bar:#8cb4ff;--warn:#efb35c;--high:#ff8f85;--medium:#efb35c;--low:#8db7de;--informational:#97a1ae}}
+body{font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-variant-numeric:tabular-nums;
+color:var(--ink);background:var(--paper);max-width:50rem;margin:0 auto;padding:1.5rem 1rem}
+h1{font-size:22px;line-height:1.25;margin:0 0 .25rem}h2{font-size:15px;margin:1.4rem 0 .4rem}
+h3{font-size:14px;margin:1.1rem 0 .3rem}p{margin:.3rem 0}ul{margin:.2rem 0;padding-left:1.1rem}
+p,li,td,th,dd,pre,code,h3,h4{unicode-bidi:isolate;overflow-wrap:anywhere}td{overflow-wrap:break-word}
+.annex~.scroll td{overflow-wrap:anywhere}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}dt{color:var(--quiet)}dd{margin:0}
+.figures{display:flex;flex-wrap:wrap;border:1px solid var(--line);border-radius:8px;margin:.9rem 0}
+.figures div{flex:1 1 4.5rem;padding:.5rem .8rem}.figures dt{font-size:12px}.figures dd{font-size:18px;font-weight:600}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px;margin:.3rem 0}
+th{white-space:nowrap;color:var(--quiet);font-weight:500;font-size:12px}
+th,td{border-bottom:1px solid var(--line);padding:.3rem .7rem .3rem 0;text-align:left;vertical-align:top}
+.quiet{color:var(--quiet);font-size:12px}.warn{color:var(--warn);font-weight:600}
+b.high{color:var(--high)}b.medium{color:var(--medium)}b.low{color:var(--low)}b.informational{color:var(--quiet)}
+a{color:var(--bar)}.chart{width:100%;max-width:760px;font-size:12px}.chart text{fill:var(--ink)}
+.chart .at{fill:var(--quiet)}u{text-decoration:none}u.found{text-decoration:underline var(--bar) 1px}
 u.missing,u.other{text-decoration:underline wavy var(--warn) 1px}
 .chart .label{text-anchor:end}.chart .axis{stroke:var(--line)}.chart .dot{fill:var(--bar)}
-.chart .done{fill:var(--warn)}.chart .bar{fill:var(--bar)}:target{outline:2px solid var(--bar)}
-@media print{body{max-width:none;padding:0;font-size:10pt}h2,h3{break-after:avoid}.annex{break-before:page}
-tr,svg{break-inside:avoid}
-:root{--ink:#000;--paper:#fff;--quiet:#444;--line:#999;--bar:#333}.scroll{overflow:visible}}
+.chart .dot.high{fill:var(--high)}.chart .dot.medium{fill:var(--medium)}.chart .dot.low{fill:var(--low)}
+.chart .dot.informational{fill:var(--informational)}
+.chart .done{fill:var(--paper);stroke:var(--bar);stroke-width:2}.chart .bar{fill:var(--bar)}
+:target{outline:2px solid var(--bar)}
+@page{size:A4;margin:15mm}
+@media print{body{max-width:none;padding:0;font-size:9.5pt}h2,h3{break-after:avoid}.annex{break-before:page}
+tr,svg,.figures{break-inside:avoid}thead{display:table-header-group}h2{margin-top:.9rem}
+:root{color-scheme:light;--ink:#000;--paper:#fff;--quiet:#444;--line:#bbb;--bar:#1d57b8;--warn:#8f5400;
+--high:#b42318;--medium:#8f5400;--low:#3c6285;--informational:#66707d}.scroll{overflow:visible}}
 """
 
 
@@ -140,12 +158,20 @@ def _block(block: Block, numbers: Set[str]) -> str:
             return f"<ul>{written}</ul>\n" if written else f"<p>{html_text(nothing)}</p>\n"
         case Grid():
             return _table(block, numbers)
+        case Figures(items):
+            told = "".join(f"<div><dt>{html_text(name)}</dt><dd>{_cell(value)}</dd></div>" for name, value in items)
+            return f'<dl class="figures">{told}</dl>\n'
         case Strip():
             return f"{strip_svg(block)}\n"
         case Bars(chart):
             return f"<h3>{html_text(chart.title)}</h3>\n{svg(chart)}\n"
         case AnswerText(marked):
             return marked_html(marked, _note)
+
+
+def _cell(text: str) -> str:
+    tone = _tone(text)
+    return f'<b class="{tone}">{tone.capitalize()}</b>' if tone else html_text(text)
 
 
 def _labelled(label: str, text: str) -> str:
@@ -179,7 +205,7 @@ def _table(grid: Grid, numbers: Set[str]) -> str:
         return f"<p>{html_text(grid.nothing)}</p>\n"
     written = []
     for row in grid.rows:
-        cells = ["<br>".join(map(html_text, (each,) if isinstance(each, str) else each)) for each in row]
+        cells = [_cell(each) if isinstance(each, str) else "<br>".join(map(html_text, each)) for each in row]
         if grid.cites is not None and row[grid.cites] in numbers:
             cells[grid.cites] = _reference(str(row[grid.cites]))
         named = f' id="{cells[0]}"' if grid.named else ""

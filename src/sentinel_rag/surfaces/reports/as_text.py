@@ -18,6 +18,7 @@ from sentinel_rag.surfaces.reports.blocks import (
     AnswerText,
     Bars,
     Block,
+    Figures,
     Grid,
     Items,
     Labelled,
@@ -74,9 +75,9 @@ def _block(block: Block) -> str:
         case Grid():
             return _table(block)
         case Strip(moments):
-            happened = ((at, line_of_time(place), f"{where}: {what}") for place, at, where, what in moments)
+            happened = ((each.at, line_of_time(each.place), f"{each.where}: {each.text}") for each in moments)
             return _table(Grid(("time", "", "what"), tuple(happened)))
-        case Bars():
+        case Figures() | Bars():
             return _table(block.as_grid())
         case AnswerText(marked):
             return "\\\n".join(_lines(marked)) + "\n"

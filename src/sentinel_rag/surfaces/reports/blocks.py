@@ -71,26 +71,37 @@ def short_head(report: HandOver) -> str:
     return "; ".join(told) + "." + "".join(f" Note: {note}" for note in head.notes)
 
 
-def summary(report: HandOver) -> Iterator[str]:
+def figures(report: HandOver) -> tuple[tuple[str, str], ...]:
     """What it was about, how bad it is, what was done, and what is open, in figures that the pages hold."""
     front = report.front
-    if front.incidents:
-        worst = front.incidents[0]
-        high = sum(each.severity == "High" for each in front.incidents)
-        still = sum(each.open for each in front.incidents)
-        if report.head.incident:
-            owner = worst.owner or "nobody"
-            yield f"Severity {worst.severity or 'not told'}, status {worst.status or 'not told'}, owner {owner}."
-        else:
-            yield f"Incidents spoken of: {len(front.incidents)}, of these open: {still}, High: {high}."
-            if worst.open:
-                yield f"The most severe that is open: {worst.number}, {worst.title} ({worst.severity}, {worst.status})."
+    first = next(iter(front.incidents), None)
+    if first is None:
+        about = [("Questions", str(len(report.facts)))]
+    elif report.head.incident:
+        about = [("Severity", first.severity or "not told"), ("Status", first.status or "not told")]
+        about += [("Owner", first.owner or "nobody")]
     else:
-        yield f"No row of an incident was read; questions: {len(report.facts)}."
+        still = sum(each.open for each in front.incidents)
+        high = sum(each.severity == "High" for each in front.incidents)
+        about = [("Incidents", str(len(front.incidents))), ("Still open", str(still)), ("High", str(high))]
     done = sum(each.done for each in front.deeds)
     waits = sum(each.came_of_it.startswith("waits") for each in front.deeds)
-    yield f"Actions done: {done}; not done: {len(front.deeds) - done - waits}; waiting for a decision: {waits}."
-    yield f"Open points: {len(report.open_questions)}."
+    counts = {"Actions done": done, "Not done": len(front.deeds) - done - waits, "Waiting": waits}
+    told = [(name, str(count)) for name, count in counts.items() if count or name != "Not done"]
+    return (*about, *told, ("Open points", str(len(report.open_questions))))
+
+
+def summary(report: HandOver) -> Iterator[str]:
+    """What a reader must know first, in sentences."""
+    front, alone = report.front, bool(report.head.incident)
+    worst = next(iter(front.incidents), None)
+    told = next((each for each in front.incidents if each.said and (alone or each.open)), None)
+    if worst is None:
+        yield f"No row of an incident was read; questions: {len(report.facts)}."
+    elif worst.open and not alone and told is not worst:
+        yield f"The most severe that is open: {worst.number}, {worst.title} ({worst.severity}, {worst.status})."
+    if told is not None:
+        yield " ".join(told.said)
 
 
 def references(numbers: Sequence[str]) -> str:
@@ -215,11 +226,32 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
-    """A picture of when things happened: each moment with its place between the first (0) and the last (1)."""
+class Figures:
+    """A few names with their values beside each other, the first thing that is seen."""
 
-    moments: tuple[tuple[float, str, str, str], ...]
-    """Place, time as text, where it is from, and what happened."""
+    items: tuple[tuple[str, str], ...]
+
+    def as_grid(self) -> Grid:
+        """The names over their values."""
+        return Grid(tuple(name for name, _ in self.items), (tuple(value for _, value in self.items),))
+
+
+@dataclass(frozen=True, slots=True)
+class StripMoment:
+    """Something that happened, with its `place` between the first (0) and the last (1)."""
+
+    place: float
+    at: str
+    where: str
+    text: str
+    severity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A picture of when things happened."""
+
+    moments: tuple[StripMoment, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +274,7 @@ class AnswerText:
     marked: Marked
 
 
-Block = PartHeading | Paragraph | Labelled | Items | Grid | Strip | Bars | AnswerText
+Block = PartHeading | Paragraph | Labelled | Items | Grid | Figures | Strip | Bars | AnswerText
 BAR = 20
 """Characters of the longest bar of a chart, and of a line of time."""
 
@@ -257,19 +289,16 @@ def front_page(report: HandOver) -> Iterator[Block]:
     """Summary, what happened, scope, actions and open points: what a manager reads."""
     front, zone = report.front, report.head.timezone
     yield Paragraph(short_head(report), quiet=True)
+    yield Figures(figures(report))
     yield PartHeading("Summary")
-    yield Items(tuple(summary(report)))
-    alone = bool(report.head.incident)
-    told = next((each for each in front.incidents if each.said and (alone or each.open)), None)
-    if told is not None:
-        yield Paragraph(" ".join(told.said))
-    if front.incidents and not alone:
+    yield from map(Paragraph, summary(report))
+    if front.incidents and not report.head.incident:
         rows = tuple(map(_incident_cells, front.incidents[:MOST_INCIDENTS]))
         yield Grid(("incident", "severity", "status", "owner", "title"), rows)
         yield from _more(len(front.incidents) - MOST_INCIDENTS, "incidents")
     if front.happened:
-        yield PartHeading("What happened")
-        yield strip_of(front.happened[:MOST_MOMENTS], zone)
+        yield PartHeading("What happened, in UTC")
+        yield strip_of(front.happened[:MOST_MOMENTS])
         yield from _more(len(front.happened) - MOST_MOMENTS, "moments")
     if front.scope:
         yield PartHeading("Scope")
@@ -323,7 +352,7 @@ def _evidence_cells(row: EvidenceRow) -> tuple[Cell, ...]:
     return (row.number, str(row.turn), f"{row.tool} {row.call_id}", row.place, values, row.audit_id)
 
 
-def strip_of(moments: Sequence[TimelineEntry], zone: str) -> Strip:
+def strip_of(moments: Sequence[TimelineEntry]) -> Strip:
     """The picture of those of these moments, in order of time, whose time can be read: a row may hold any text."""
     placed = []
     for each in moments:
@@ -333,7 +362,7 @@ def strip_of(moments: Sequence[TimelineEntry], zone: str) -> Strip:
     length = (max(at for at, _ in placed) - first).total_seconds() or 1.0 if first else 1.0
     return Strip(
         tuple(
-            ((at - first).total_seconds() / length, both(at, zone), each.where, each.text)
+            StripMoment((at - first).total_seconds() / length, both(at, "")[:16], each.where, each.text, each.severity)
             for at, each in placed
             if first is not None
         )

@@ -139,6 +139,8 @@ class TimelineEntry:
     where: str
     text: str
     reference: str = ""
+    severity: str = ""
+    """Of an alert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,7 +515,8 @@ def front_of(
         alone = [call["name"] for call in (turn.answer or {}).get("tools", ())]
         if number in incidents and set(alone) == {_ALONE}:
             said = tuple(each.text.replace("`", "") for each in fact.sentences if each.state == _FOUND)[:MOST_SAID]
-            incidents[number] = replace(incidents[number], said=said or incidents[number].said)
+            # Of two answers about it, the one that tells more: a question about a detail does not displace the whole.
+            incidents[number] = replace(incidents[number], said=max(incidents[number].said, said, key=len))
     for deed in deeds:
         number = str(deed.arguments.get("incident", "")).lstrip("#")
         read = max((turn.asked_at for turn in turns if number in _named(turn)), default="")
@@ -554,8 +557,9 @@ def _alerts(rows: Iterable[EvidenceRow]) -> Iterator[TimelineEntry]:
         values = dict(row.fields)
         at = values.get("start_time") or values.get("time")
         if _ALERT.fullmatch(row.place) and isinstance(at, str) and values.get("name"):
-            severity = f" ({values['severity']})" if values.get("severity") else ""
-            yield TimelineEntry(at, "alert", f"{values['name']}{severity}", row.number)
+            severity = str(values.get("severity") or "")
+            words = f"{values['name']} ({severity})" if severity else str(values["name"])
+            yield TimelineEntry(at, "alert", words, row.number, severity)
 
 
 def _scope(rows: Iterable[EvidenceRow]) -> Iterator[tuple[str, tuple[str, ...]]]:
