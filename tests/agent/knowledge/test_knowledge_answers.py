@@ -69,7 +69,7 @@ async def test_a_step_is_quoted_beside_the_incident_and_every_piece_has_its_plac
     estate = gateway(search_tool)
     answer = await ask(estate, "what should I do about incident 12")
     assert "Incident 12: “Lateral movement from fin-ws-014 with ransomware tools”, High, Active." in answer.text
-    assert "`lateral-movement.md > Lateral movement between hosts > Containment` fits" in answer.text
+    assert "`lateral-movement.md > Lateral movement between hosts > Containment`:" in answer.text
     (table,) = answer.tables
     assert table.title == "lateral-movement.md > Lateral movement between hosts > Containment"
     assert ("Block 445, 3389, 5985/5986 and 135 between workstations", "incident lead", "remote help") in table.rows
@@ -118,7 +118,7 @@ async def test_a_question_about_no_data_goes_to_the_playbooks_before_it_is_given
     estate = gateway(search_tool)
     answer = await ask(estate, question)
     assert answer.outcome is Outcome.ANSWERED
-    assert "The playbook section" in answer.text
+    assert answer.text.startswith("[1] The playbook “")
     assert set(made(estate)) <= {"search_knowledge_base", "get_top_entities", "list_kql_templates"}
 
 
@@ -126,7 +126,7 @@ async def test_a_question_about_no_data_goes_to_the_playbooks_before_it_is_given
 async def test_what_no_playbook_tells_is_given_up_as_before(search_tool: SearchTool, question: str) -> None:
     answer = await ask(gateway(search_tool), question)
     assert answer.outcome in (Outcome.CLARIFICATION, Outcome.OUT_OF_SCOPE)
-    assert "playbook section" not in answer.text
+    assert "The playbook “" not in answer.text
 
 
 async def test_a_search_by_words_only_says_so_with_the_command(search_tool: SearchTool) -> None:

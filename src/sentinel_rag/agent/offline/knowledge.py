@@ -132,27 +132,30 @@ class _Telling:
         *,
         sure: bool = True,
         found: KnowledgeHit | None = None,
-        lead: str = "The playbook section {} fits",
+        lead: str = "",
     ) -> None:
         """The best section quoted, then the names of the others; or, where it shares nothing that tells, only its name
-        as the nearest. `found` is the hit that a whole playbook was found by; `lead` has a place for the citation."""
+        as the nearest. `found` is the hit that a whole playbook was found by; `lead` has a place for the citation, and
+        without it the playbook is named too."""
         best, say = hits[0], self.writer.say
         self.items.append(section_item(best))
         if not sure:
             self.of_hit("nearest_section", best)
             return
-        if found is not None and not about.of_incident:
-            lead = "The playbook for it begins with {}"
         number, cited, shared = Fact("[1]"), self.cited(best), _shares([found or best], about)
-        told = found is not None and found.citation != best.citation
-        if shared.text == EMPTY_CELL or (told and held(telling(about.words), best.title) == telling(about.words)):
+        if lead:
             say(f"{{}} {lead}.", number, cited)
-        elif found is not None and told:
-            say(f"{{}} {lead}; {{}} tells of {{}}.", number, cited, self.cited(found), shared)
         else:
-            say(f"{{}} {lead}; it shares {{}}.", number, cited, shared)
+            named = part_of(best.run, f"{best.pointer}/title", quoted(best.title, limit=160))
+            say("{} The playbook {} says, in {}:", number, named, cited)
         chunks = {hit.text: hit for hit in hits if hit.citation == best.citation}
         holds_code = [say_section(self.writer, hit) for hit in chunks.values()]
+        told = found is not None and found.citation != best.citation
+        alone = shared.text == EMPTY_CELL or (told and held(telling(about.words), best.title) == telling(about.words))
+        if not lead and found is not None and told and not alone:
+            say("{} tells of {}.", self.cited(found), shared)
+        elif not alone:
+            say("It shares {} with what was asked.", shared)
         if any(holds_code):
             self.fixed("holds_kql")
         playbooks = [hit for hit in hits if hit.is_playbook and hit.citation != best.citation]
