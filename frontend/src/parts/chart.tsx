@@ -247,6 +247,9 @@ export function Share(props: { parts: { series: Series; count: number }[]; title
   );
 }
 
+/** How many times the middle value the scale may reach before it is bent. */
+const BENT = 8;
+
 /** A dot for each value of a group, and the group's median as a line; no average hides the tail. */
 export function Dots(props: {
   title: string;
@@ -259,7 +262,8 @@ export function Dots(props: {
   const all = groups.flatMap((group) => group.dots);
   const top = rounded(Math.max(1, ...all.map((dot) => dot.value)));
   const wide = (room - LEFT - RIGHT) / Math.max(1, groups.length);
-  const up = (value: number): number => ABOVE + HEIGHT - (value / top) * HEIGHT;
+  const bent = top > BENT * median({ dots: all });
+  const up = (value: number): number => ABOVE + HEIGHT - (value / top) ** (bent ? 0.5 : 1) * HEIGHT;
   const told = groups
     .map((group) => `${group.label}: ${group.dots.length}, median ${round(median(group))} ${props.unit}`)
     .join("; ");
@@ -274,7 +278,7 @@ export function Dots(props: {
           viewBox={`0 0 ${room} ${ABOVE + HEIGHT + BELOW + 16}`}
         >
           <title>{`${props.title}. ${told}`}</title>
-          {[0, 0.5, 1].map((share) => (
+          {[0, bent ? 0.25 : 0.5, 1].map((share) => (
             <g key={share}>
               <line x1={LEFT} x2={room - RIGHT} y1={up(share * top)} y2={up(share * top)} class="grid" />
               <text x={LEFT - 6} y={up(share * top) + 4} text-anchor="end">
@@ -318,6 +322,9 @@ export function Dots(props: {
           })}
         </svg>
       </section>
+      {bent ? (
+        <p class="label">Heights go by the square root, so that one long tail does not flatten the rest.</p>
+      ) : null}
       <details>
         <summary>The same as a table</summary>
         <Scroll label={`${props.title}, as a table`} tall>

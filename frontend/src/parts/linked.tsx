@@ -19,13 +19,15 @@ export function linked(text: string): ComponentChildren[] {
   );
 }
 
-const LONG_WORD = 16;
+const LONG_WORD = 12;
 
 /** A name, which is `visible` already, that breaks where its parts meet, if it must break at all. */
 export function breakable(text: string): ComponentChildren {
   return text.length <= LONG_WORD
     ? text
-    : text.split(/(?<=[@./\\_-])/u).flatMap((part, place) => (place === 0 ? [part] : [<wbr key={place} />, part]));
+    : text
+        .split(/(?<=[@/\\])|(?<=^[^@.]+\.)/u)
+        .flatMap((part, place) => (place === 0 ? [part] : [<wbr key={place} />, part]));
 }
 
 /** The addresses in `text`, and the texts between them. */

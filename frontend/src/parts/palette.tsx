@@ -47,16 +47,23 @@ export function Palette(props: {
   }, []);
   const wanted = text.trim();
   const rows = incidents.found?.result.rows ?? [];
-  const named = useNamed(wanted, rows, incidents.found !== null, workspace);
+  const named = useNamed(wanted, rows, incidents.found !== null, reads, workspace);
   const talks = useTalks(wanted, props.conversations);
   const entries = useMemo(
     () => entriesOf(wanted, props.views, talks, rows, named, reads, workspace),
-    [wanted, rows, named, talks],
+    [wanted, rows, named.entities, talks],
   );
   const current = Math.min(at, Math.max(0, entries.length - 1));
   useEffect(() => {
     list.current?.children[current]?.scrollIntoView({ block: "nearest" });
   }, [current]);
+  const [hurried, setHurried] = useState(false);
+  useEffect(() => {
+    // Who typed a name and Enter before what it names was read.
+    if (hurried && !named.busy) {
+      choose(entries[current]);
+    }
+  }, [hurried, named.busy]);
   const choose = (entry: Entry | undefined): void => {
     if (entry !== undefined) {
       dialog.current?.close();
@@ -70,7 +77,11 @@ export function Palette(props: {
       setAt((current + by + entries.length) % Math.max(1, entries.length));
     } else if (event.key === "Enter" && !event.isComposing) {
       event.preventDefault();
-      choose(entries[current]);
+      if (named.busy && entries[current]?.key === "ask" && !wanted.includes(" ")) {
+        setHurried(true);
+      } else {
+        choose(entries[current]);
+      }
     }
   };
   return (
@@ -121,12 +132,14 @@ const AFTER_TYPING_MS = 250;
 interface Named {
   incidents: Set<number | null | undefined>;
   entities: [string, string][];
+  busy: boolean;
 }
 
 const KINDS: Record<string, string> = { account: "Account", host: "Host", ip: "Address", mailbox: "Mailbox" };
 
-function useNamed(wanted: string, rows: Incident[], read: boolean, workspace: string): Named {
+function useNamed(wanted: string, rows: Incident[], read: boolean, reads: boolean, workspace: string): Named {
   const low = wanted.toLowerCase();
+  const likely = reads && wanted.length >= LEAST;
   const none = read && wanted.length >= LEAST && !rows.some((row) => (row.title ?? "").toLowerCase().includes(low));
   const [asked, setAsked] = useState(false);
   useEffect(() => {
@@ -136,7 +149,7 @@ function useNamed(wanted: string, rows: Incident[], read: boolean, workspace: st
   }, [none]);
   const alerts = useLook<Rows<Alert, unknown>>("query_alerts", asked ? { limit: 100, workspace } : null);
   const found = alerts.found?.result.rows ?? [];
-  return useMemo(() => {
+  const known = useMemo(() => {
     const near = none ? found : [];
     const met = near.filter((alert) => (alert.name ?? "").toLowerCase().includes(low));
     const counts = new Map<string, { kind: string; alerts: number }>();
@@ -151,6 +164,7 @@ function useNamed(wanted: string, rows: Incident[], read: boolean, workspace: st
       entities: sorted.slice(0, MOST_OF_EACH).map(([name, { kind }]): [string, string] => [name, kind]),
     };
   }, [found, low, none]);
+  return { ...known, busy: likely && (!read || (none && alerts.found === null && alerts.refusal === null)) };
 }
 
 /** The conversations whose title or a question holds the words; the titles at once, the questions once they are asked. */

@@ -5,12 +5,16 @@ import type { ComponentChildren, JSX } from "preact";
 export interface Column<Row> {
   title: string;
   cell: (row: Row) => ComponentChildren;
-  /** One that begins with `num` holds for the head too. */
+  /** `num` and `spare` hold for the head too. */
   class?: string | ((row: Row) => string);
   /** Whether its title stands before its cells where rows are folded. */
   told?: boolean;
   /** The cell that names its row. */
   names?: boolean;
+}
+
+function headOf(told: unknown): string | undefined {
+  return typeof told === "string" ? told.match(/\b(?:num|spare)\b/g)?.join(" ") : undefined;
 }
 
 export function Table<Row>(props: {
@@ -28,11 +32,7 @@ export function Table<Row>(props: {
       <thead>
         <tr>
           {props.columns.map((column) => (
-            <th
-              key={column.title}
-              scope="col"
-              class={typeof column.class === "string" && column.class.startsWith("num") ? "num" : undefined}
-            >
+            <th key={column.title} scope="col" class={headOf(column.class)}>
               {column.title}
             </th>
           ))}

@@ -4,6 +4,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask } from "../api.ts";
+import { askNow } from "../draft.ts";
 import { incidentLink } from "../incident_address.ts";
 import { entityLink } from "../links.ts";
 import { type Look, type Rows, type Seen, useAnswer, useLook } from "../look.ts";
@@ -399,7 +400,17 @@ function Report({ close }: { close: () => void }): JSX.Element {
   const [hours, setHours] = useState("12");
   const [incident, setIncident] = useState("");
   return (
-    <SaveReport title="Report" path="/reports" more={{ hours, incident }} close={close}>
+    <SaveReport
+      title="Report"
+      path="/reports"
+      more={{ hours, incident }}
+      close={close}
+      without={
+        <button type="button" onClick={() => askNow("What happened in the last 24 hours?")}>
+          Ask what happened in the last 24 hours
+        </button>
+      }
+    >
       <div class="row">
         <Choice label="Of what you asked in" value={hours} options={SHIFTS} onChange={setHours} />
         <label>
@@ -572,7 +583,7 @@ function Approvals({ waiting, session }: { waiting: Approval[]; session: Session
       <ul class="listed">
         {newest.map((each) => (
           <li key={each.approval_id}>
-            <div class="row between">
+            <div class="row beside">
               <a href={`#/approvals/${encodeURIComponent(each.approval_id)}`}>{visible(titleOf(each))}</a>
               <StateChip state={each} mine={each.may_decide} />
             </div>

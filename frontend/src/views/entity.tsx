@@ -7,6 +7,7 @@ import { entityLink } from "../links.ts";
 import { type Rows, type Seen, useLook } from "../look.ts";
 import { Suggested } from "../parts/around.tsx";
 import { Card } from "../parts/card.tsx";
+import { breakable } from "../parts/linked.tsx";
 import { HowFound, Reading, Warnings, WhyNone } from "../parts/reading.tsx";
 import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
 import { Table } from "../parts/table.tsx";
@@ -37,7 +38,7 @@ export function EntityView({ id, session }: { id: string; session: Session }): J
   }
   return (
     <div class="stack">
-      <h1 class="long">{name}</h1>
+      <h1 class="long">{breakable(name)}</h1>
       {plain ? (
         <Suggested questions={[`Alerts for ${id}`, `Sign-ins of ${id}`, `Which hosts talk to ${id}?`]} onAsk={askNow} />
       ) : null}

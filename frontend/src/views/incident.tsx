@@ -48,8 +48,8 @@ export function IncidentView(props: { id: string; session: Session; waiting: App
           {rows.length === 0 ? (
             <>
               <h1>There is no incident {visible(reference ?? id)} here.</h1>
-              <p>
-                <a href="#/incidents">All incidents</a>
+              <p class="card empty">
+                It may be of another workspace, or the number has a slip. <a href="#/incidents">All incidents</a>
               </p>
             </>
           ) : null}

@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { entityLink } from "../links.ts";
 import { Icon } from "../parts/icon.tsx";
+import { breakable } from "../parts/linked.tsx";
 import { Severity, Time } from "../parts/signs.tsx";
 import { spaced } from "../requests.ts";
 import { rankOf } from "../severities.ts";
@@ -72,7 +73,7 @@ export function Story({ incident, at }: { incident: IncidentDetail; at: number }
               <span class="label">{visible(alert.name ?? "without a name")}</span>
               {alert.compromised_entity ? (
                 <span class="label">
-                  <a href={entityLink(alert.compromised_entity)}>{shortName(alert.compromised_entity)}</a>
+                  <a href={entityLink(alert.compromised_entity)}>{breakable(shortName(alert.compromised_entity))}</a>
                 </span>
               ) : null}
             </li>

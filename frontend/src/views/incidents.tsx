@@ -326,8 +326,8 @@ function Table(props: {
             <th scope="col">Status</th>
             <th scope="col">Owner</th>
             <Head title="Created" orders={["newest", "oldest"]} {...props} />
-            <Head title="Changed" orders={["updated"]} {...props} />
-            <th scope="col" class="num">
+            <Head title="Changed" class="spare" orders={["updated"]} {...props} />
+            <th scope="col" class="num spare">
               Alerts
             </th>
             {workspaces ? <th scope="col">Workspace</th> : null}
@@ -370,6 +370,7 @@ function Table(props: {
 /** The head of a column by which the workspace orders all that match, shown or not. */
 function Head(props: {
   title: string;
+  class?: string;
   orders: [string, ...string[]];
   order: string;
   onOrder: (order: string) => void;
@@ -378,7 +379,7 @@ function Head(props: {
   const next = props.orders[at + 1] ?? props.orders[0];
   const sort = at < 0 ? undefined : props.order === "oldest" ? "ascending" : "descending";
   return (
-    <th scope="col" aria-sort={sort}>
+    <th scope="col" aria-sort={sort} class={props.class}>
       <button type="button" class="head" title={ORDERS[next]} onClick={() => props.onOrder(next)}>
         {props.title} <span aria-hidden="true">{sort === undefined ? "↕" : sort === "ascending" ? "↑" : "↓"}</span>
       </button>

@@ -187,7 +187,7 @@ function Playbooks({ list, session }: { list: Look<Knowledge>; session: Session 
             ) : null}
             <ul class="listed" aria-label="Playbooks">
               {found.result.hits.map((hit) => (
-                <li key={hit.document_id} class="row between">
+                <li key={hit.document_id} class="row beside">
                   <div>
                     <a class="strong" href={`#/knowledge/${encodeURIComponent(hit.document_id)}`}>
                       {visible(hit.title)}
