@@ -22,9 +22,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from sentinel_rag.contracts.query_results import QueryFailedError
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.upstream import McpHttpUpstream
-from sentinel_rag.tools.tool_answer import ToolFault
 from sentinel_rag.tools.web import WebOptions, create_app
 from sentinel_rag.tools.web.fetching import (
     WEB_PORTS,
@@ -87,7 +87,7 @@ def fetcher(names: Names, *ports: int) -> PageFetcher:
 
 
 async def refusal(fetch: PageFetcher, url: str) -> str:
-    with pytest.raises(ToolFault) as fault:
+    with pytest.raises(QueryFailedError) as fault:
         await fetch.fetch(url)
     text = json.dumps(fault.value.error.to_dict())
     assert CANARY not in text
@@ -301,7 +301,7 @@ def test_a_url_that_is_taken_reads_back_as_itself(text: str) -> None:
     """Law: what passes has one host, and its canonical text leads to the same parts again."""
     try:
         address = page_address(f"http://{text}", ports=WEB_PORTS)
-    except ToolFault:
+    except QueryFailedError:
         return
     again = page_address(str(address), ports=WEB_PORTS)
     assert again == address
@@ -352,6 +352,6 @@ async def test_many_hostile_pages_at_once_leave_no_socket_behind() -> None:
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     fetch = PageFetcher()
     results = await asyncio.gather(*(fetch.fetch("http://127.0.0.1/") for _ in range(50)), return_exceptions=True)
-    assert all(isinstance(result, ToolFault) for result in results)
+    assert all(isinstance(result, QueryFailedError) for result in results)
     after = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     assert after <= before + 1

@@ -11,9 +11,8 @@ import pytest
 from sentinel_servers import IDENTITY_HEADER, WORKSPACE_ID
 from starlette.responses import JSONResponse
 
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError
 from sentinel_rag.sentinel.credentials import DeferredCredential, IdentityEndpointCredential, azure_credential
-from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 
 pytestmark = pytest.mark.anyio

@@ -14,9 +14,8 @@ from sentinel_servers import ScriptedArm, managed
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.rest import ArmConnection, Incident, SentinelRest
 from sentinel_rag.sentinel.rest.connection import LIMITS, RateBuckets, RestOperation
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID

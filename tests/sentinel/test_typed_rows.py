@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.contracts.query_results import QueryFailedError
 from sentinel_rag.sentinel.logs.log_tables import (
     CollectorPause,
     LogsTable,

@@ -21,10 +21,9 @@ from action_estate import MAIN, Estate, estate
 from sentinel_servers import IDENTITY_HEADER, NOW, WORKSPACE_ID, ScriptedArm, connected, managed
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError, QueryResult
 from sentinel_rag.sentinel.azure_policies import MOST_WAITED_S, QueryRetryPolicy, ResourceRetryPolicy
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential, azure_credential
-from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.response_bodies import retry_after_seconds
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest

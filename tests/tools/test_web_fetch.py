@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from web_sites import PUBLIC, Names, Site, fetcher, response
 
-from sentinel_rag.tools.tool_answer import ToolFault
+from sentinel_rag.contracts.query_results import QueryFailedError
 from sentinel_rag.tools.web import WebOptions, search_provider
 from sentinel_rag.tools.web.fetching import PageFetcher
 from sentinel_rag.tools.web.page_text import text_of_html
@@ -253,7 +253,7 @@ async def test_the_list_of_hosts_lets_a_host_and_what_lies_below_it_pass() -> No
         for host in ("ok.example", "sub.ok.example", "OK.Example"):
             assert (await limited.fetch(f"http://{host}:{site.port}/")).page.text == "x"
         for host in ("notok.example", "ok.example.evil.example", PUBLIC):
-            with pytest.raises(ToolFault, match="SENTINEL_WEB_ALLOWED_HOSTS"):
+            with pytest.raises(QueryFailedError, match="SENTINEL_WEB_ALLOWED_HOSTS"):
                 await limited.fetch(f"http://{host}:{site.port}/")
     assert len(site.requests) == 3
 
@@ -262,7 +262,7 @@ async def test_a_redirect_cannot_leave_the_list_of_hosts() -> None:
     names = Names({"ok.example": [[PUBLIC]], "other.example": [[PUBLIC]]})
     async with Site().running() as site:
         site.pages = {"/": response(status=302, Location=f"http://other.example:{site.port}/x")}
-        with pytest.raises(ToolFault, match="SENTINEL_WEB_ALLOWED_HOSTS"):
+        with pytest.raises(QueryFailedError, match="SENTINEL_WEB_ALLOWED_HOSTS"):
             await fetcher(names, site.port, hosts=("ok.example",)).fetch(f"http://ok.example:{site.port}/")
     assert len(site.requests) == 1
 
@@ -301,9 +301,9 @@ async def test_the_certificate_is_checked_for_the_name_and_not_for_the_pinned_ad
     async with Site({"/": response(b"<p>safe")}).running(tls=server) as site:
         trusting = fetcher(names, site.port, trusted=lambda: client)
         assert (await trusting.fetch(f"https://site.example:{site.port}/")).page.text == "safe"
-        with pytest.raises(ToolFault, match="certificate"):
+        with pytest.raises(QueryFailedError, match="certificate"):
             await trusting.fetch(f"https://other.example:{site.port}/")
-        with pytest.raises(ToolFault, match="certificate"):
+        with pytest.raises(QueryFailedError, match="certificate"):
             await fetcher(names, site.port).fetch(f"https://site.example:{site.port}/")
     assert len(site.requests) == 1
 
@@ -313,7 +313,7 @@ async def test_https_never_leads_to_http(tmp_path: Path) -> None:
     names = Names({"site.example": [[PUBLIC]]})
     async with Site({"/": response(b"<p>plain")}).running() as plain, Site().running(tls=server) as safe:
         safe.pages = {"/": response(status=302, Location=f"http://site.example:{plain.port}/")}
-        with pytest.raises(ToolFault, match="from https to http"):
+        with pytest.raises(QueryFailedError, match="from https to http"):
             await fetcher(names, plain.port, safe.port, trusted=lambda: client).fetch(
                 f"https://site.example:{safe.port}/"
             )

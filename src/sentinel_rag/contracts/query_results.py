@@ -11,10 +11,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+from sentinel_rag.contracts.errors import Actor, SentinelError
 from sentinel_rag.contracts.json_values import JsonForm, JsonValue
 from sentinel_rag.contracts.json_values import format_time as format_time  # beside `parse_time`, for who reads results
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 
 def parse_time(text: str) -> datetime:
@@ -255,3 +260,46 @@ class QueryError:
             position=data["position"],
             problems=tuple(QueryProblem.from_dict(problem) for problem in data.get("problems", ())),
         )
+
+
+_ACTORS = {
+    QueryErrorCode.INVALID_ARGUMENT: Actor.MODEL,
+    QueryErrorCode.QUERY_REJECTED: Actor.MODEL,
+    QueryErrorCode.TIMEOUT: Actor.USER,
+    QueryErrorCode.THROTTLED: Actor.USER,
+    QueryErrorCode.INTERNAL: Actor.DEVELOPER,
+}
+
+
+class QueryFailedError(SentinelError):
+    """There is no result; `error` says why and whether the same call may succeed later."""
+
+    def __init__(self, error: QueryError) -> None:
+        super().__init__(error.message, next_step=error.next_step, code=error.code.value)
+        self.error = error
+        self.actor = _ACTORS.get(error.code, Actor.OPERATOR)
+
+
+def invalid_argument(
+    field: str, message: str, next_step: str = "", *, allowed: tuple[str, ...] = ()
+) -> QueryFailedError:
+    """The refusal of one argument, with the values that would have been taken."""
+    if not next_step:
+        next_step = f"Use one of: {', '.join(allowed)}." if allowed else f"Correct {field} and call again."
+    return QueryFailedError(
+        QueryError(
+            code=QueryErrorCode.INVALID_ARGUMENT, message=message, next_step=next_step, field=field, allowed=allowed
+        )
+    )
+
+
+def internal_error(tool: str, log: Logger) -> QueryError:
+    """A fault of ours: the trace goes to `log` under an id, the caller gets the id and nothing of the data. Call it
+    while the exception is handled."""
+    fault = uuid4().hex[:8]
+    log.exception("internal error %s in %s", fault, tool)
+    return QueryError(
+        code=QueryErrorCode.INTERNAL,
+        message=f"{tool} failed for a reason that is our fault (error {fault}).",
+        next_step=f"Report it with the line 'internal error {fault}' of the tool server's log.",
+    )

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.contracts.query_results import QueryFailedError, format_time
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE
 from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest

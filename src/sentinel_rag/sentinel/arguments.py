@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.query_results import invalid_argument
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import BOUNDS, CHOICES, LONGEST_TEXT, SEVERITIES
-from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.logs.time_windows import read_time_window
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")

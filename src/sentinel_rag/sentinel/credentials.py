@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError
 from sentinel_rag.sentinel.response_bodies import load_json
 
 if TYPE_CHECKING:

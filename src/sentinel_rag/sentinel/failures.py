@@ -1,8 +1,7 @@
-"""The one exception of this library: a `QueryError` on its way up.
+"""What goes wrong between an argument and a row, on its way up as a `contracts.query_results.QueryFailedError`.
 
-Everything that can go wrong between an argument and a row is turned into a `QueryError` where it is understood best
-(the wire, the argument, the template) and travels as `QueryFailedError`; the tool server sends its `error` and nothing
-else. No exception of Azure's SDK leaves this package.
+It is turned into one where it is understood best (the wire, the argument, the template); the tool server sends its
+`error` and nothing else. No exception of Azure's SDK leaves this package.
 """
 
 from __future__ import annotations
@@ -13,25 +12,7 @@ from typing import Any, TypeVar, overload
 
 import anyio
 
-from sentinel_rag.contracts.errors import Actor, SentinelError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-
-_ACTORS = {
-    QueryErrorCode.INVALID_ARGUMENT: Actor.MODEL,
-    QueryErrorCode.QUERY_REJECTED: Actor.MODEL,
-    QueryErrorCode.TIMEOUT: Actor.USER,
-    QueryErrorCode.THROTTLED: Actor.USER,
-    QueryErrorCode.INTERNAL: Actor.DEVELOPER,
-}
-
-
-class QueryFailedError(SentinelError):
-    """There is no result; `error` says why and whether the same call may succeed later."""
-
-    def __init__(self, error: QueryError) -> None:
-        super().__init__(error.message, next_step=error.next_step, code=error.code.value)
-        self.error = error
-        self.actor = _ACTORS.get(error.code, Actor.OPERATOR)
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError
 
 
 def certificate_error(error: BaseException | None, endpoint: str) -> QueryError | None:
@@ -49,19 +30,6 @@ def certificate_error(error: BaseException | None, endpoint: str) -> QueryError 
             )
         error = deeper or error.__cause__ or error.__context__
     return None
-
-
-def invalid_argument(
-    field: str, message: str, *, allowed: tuple[str, ...] = (), next_step: str = ""
-) -> QueryFailedError:
-    """The refusal of one argument, with the values that would have been taken."""
-    if not next_step:
-        next_step = f"Use one of: {', '.join(allowed)}." if allowed else f"Correct {field} and call again."
-    return QueryFailedError(
-        QueryError(
-            code=QueryErrorCode.INVALID_ARGUMENT, message=message, next_step=next_step, field=field, allowed=allowed
-        )
-    )
 
 
 # A reader of a `QueryError` wants the sentence of the query that failed, not a group of one.

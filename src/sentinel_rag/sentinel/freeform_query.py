@@ -19,12 +19,13 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.query_results import (
     QueryError,
     QueryErrorCode,
+    QueryFailedError,
     QueryProblem,
     QueryResult,
     TimeWindow,
 )
 from sentinel_rag.language.notes import CodedNote, note
-from sentinel_rag.sentinel.failures import QueryFailedError, together
+from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.kql_guard import COMPUTED_TIME, GuardReport, KqlGuard, KqlProblem
 from sentinel_rag.sentinel.kql_guard.analysis import nearest_names
 from sentinel_rag.sentinel.logs.log_tables import LogsTable

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import anyio
 
@@ -24,7 +23,10 @@ from sentinel_rag.contracts.query_results import (
     Column,
     QueryError,
     QueryErrorCode,
+    QueryFailedError,
     QueryResult,
+    internal_error,
+    invalid_argument,
     parse_time,
 )
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -44,7 +46,6 @@ from sentinel_rag.sentinel.alert_events import AlertEvents
 from sentinel_rag.sentinel.alert_list import query_alerts
 from sentinel_rag.sentinel.alerts.alert_trend import get_alert_trend
 from sentinel_rag.sentinel.arguments import checked_arguments, nearest_hint
-from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.incidents.incident_detail import get_incident_detail
 from sentinel_rag.sentinel.incidents.incident_list import query_incidents
 from sentinel_rag.sentinel.incidents.incident_update import (
@@ -237,8 +238,8 @@ def _count(value: JsonValue) -> int:
     return value if isinstance(value, int) else 0
 
 
-_SERVED = (*SENTINEL_TOOLS, *PREVIEW_TOOLS)
 _LOG = logging.getLogger(__name__)
+_SERVED = (*SENTINEL_TOOLS, *PREVIEW_TOOLS)
 
 
 class SentinelService:
@@ -340,7 +341,7 @@ class SentinelService:
         except QueryFailedError as failure:
             return self._placed(failure.error, views)
         except Exception:  # one tool's fault must not end the server or reach the caller as a traceback
-            return _internal_error(name)
+            return internal_error(name, _LOG)
 
     def _checked(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         workspace = arguments.get("workspace")
@@ -366,17 +367,6 @@ def _no_tool(name: str, known: tuple[str, ...]) -> QueryError:
         message, next_step = f"There is no tool {name!r}.", f"Use one of: {', '.join(known)}."
     return QueryError(
         code=QueryErrorCode.INVALID_ARGUMENT, message=message, next_step=next_step, field="tool_name", allowed=known
-    )
-
-
-def _internal_error(tool: str) -> QueryError:
-    """A fault of ours: the trace goes to the log under an id, the caller gets the id and nothing of the data."""
-    fault = uuid4().hex[:8]
-    _LOG.exception("internal error %s in %s", fault, tool)
-    return QueryError(
-        code=QueryErrorCode.INTERNAL,
-        message=f"{tool} failed for a reason that is our fault (error {fault}).",
-        next_step=f"Report it with the line 'internal error {fault}' of the tool server's log.",
     )
 
 

@@ -10,9 +10,16 @@ from functools import partial
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import Column, QueryErrorCode, QueryResult, TimeWindow
+from sentinel_rag.contracts.query_results import (
+    Column,
+    QueryErrorCode,
+    QueryFailedError,
+    QueryResult,
+    TimeWindow,
+    invalid_argument,
+)
 from sentinel_rag.language.notes import note
-from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument, together
+from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.logs.kql_literals import string_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.logs.time_windows import window_from, within

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sentinel_rag.contracts.ports import Clock
-from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.contracts.query_results import QueryFailedError, TimeWindow, invalid_argument
 from sentinel_rag.language.notes import CodedNote, note
-from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from uuid import uuid4
 
 import msgspec
 
+from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.query_results import (
+    QueryError,
+    QueryErrorCode,
+    QueryFailedError,
+    internal_error,
+    invalid_argument,
+)
+from sentinel_rag.contracts.tool_calls import ToolSchema
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,26 +35,11 @@ class ToolAnswer:
     meta: JsonObject = field(default_factory=dict)
 
 
-class ToolFault(Exception):
-    """There is no result; `error` says why, in words that may reach the caller."""
-
-    def __init__(self, error: QueryError) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-def wrong_argument(field: str, message: str, next_step: str, *, allowed: tuple[str, ...] = ()) -> ToolFault:
-    """The refusal of one argument."""
-    return ToolFault(
-        QueryError(
-            code=QueryErrorCode.INVALID_ARGUMENT, message=message, next_step=next_step, field=field, allowed=allowed
-        )
-    )
-
-
-def failed(code: QueryErrorCode, message: str, next_step: str, *, retry_after_s: float | None = None) -> ToolFault:
+def failed(
+    code: QueryErrorCode, message: str, next_step: str, *, retry_after_s: float | None = None
+) -> QueryFailedError:
     """The failure of something that the tool needs."""
-    return ToolFault(QueryError(code=code, message=message, next_step=next_step, retry_after_s=retry_after_s))
+    return QueryFailedError(QueryError(code=code, message=message, next_step=next_step, retry_after_s=retry_after_s))
 
 
 def error_answer(error: QueryError) -> ToolAnswer:
@@ -55,18 +47,21 @@ def error_answer(error: QueryError) -> ToolAnswer:
     return ToolAnswer(error.to_dict(), " ".join(part for part in (error.message, error.next_step) if part), True)
 
 
-def our_fault(tool: str) -> ToolAnswer:
-    """A fault of ours: the trace goes to the log under an id, the caller gets the id and no data. Call it while the
-    exception is handled."""
-    fault = uuid4().hex[:8]
-    _LOG.exception("internal error %s in %s", fault, tool)
-    return error_answer(
-        QueryError(
-            code=QueryErrorCode.INTERNAL,
-            message=f"{tool} failed for a reason that is our fault (error {fault}).",
-            next_step=f"Report it with the line 'internal error {fault}' of the tool server's log.",
-        )
-    )
+async def answer_of(tool: str, tools: Sequence[ToolSchema], run: Callable[[], Awaitable[ToolAnswer]]) -> ToolAnswer:
+    """What `run` answers for `tool`, which must be one of `tools`, or why there is no answer. Never raises: one tool's
+    fault must not end the server or reach the caller as a traceback."""
+    known = tuple(each.name for each in tools)
+    try:
+        if tool not in known:
+            step = f"Use one of: {', '.join(known)}."
+            raise invalid_argument("tool_name", "There is no such tool.", step, allowed=known)
+        return await run()
+    except QueryFailedError as failure:
+        return error_answer(failure.error)
+    except SentinelError as error:
+        return error_answer(failed(QueryErrorCode.UNAVAILABLE, str(error), error.next_step).error)
+    except Exception:
+        return error_answer(internal_error(tool, _LOG))
 
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -78,7 +73,7 @@ _NAMED = re.compile(r"(?:unknown|required) field `(?P<field>\w+)`")
 
 
 def read_arguments(kind: type[T], tool: str, arguments: Mapping[str, Any]) -> T:
-    """`arguments` as a `kind`, whose fields and limits they must keep. Raises ToolFault that names the field."""
+    """`arguments` as a `kind`, whose fields and limits they must keep. Raises QueryFailedError that names the field."""
     try:
         return msgspec.convert(arguments, kind, strict=True)
     except msgspec.ValidationError as fault:
@@ -87,7 +82,7 @@ def read_arguments(kind: type[T], tool: str, arguments: Mapping[str, Any]) -> T:
         field = found["field"] if found else ""
         reason = _PLACE.sub("", text).replace("`", "'")
         takes = ", ".join(each.name for each in msgspec.structs.fields(kind))
-        raise wrong_argument(
+        raise invalid_argument(
             field,
             f"{tool} cannot take {field or 'these arguments'}: {reason[:1].lower()}{reason[1:]}.",
             f"It takes: {takes}.",

@@ -12,9 +12,8 @@ from sentinel_rag.agent.answers.results import numbered
 from sentinel_rag.agent.answers.view import view
 from sentinel_rag.agent.tokens import EstimatingCounter
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.query_results import QueryErrorCode, note_code
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError, note_code
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incidents.incident_resolution import IncidentReference, ReferenceKind, parse_reference
 
 pytestmark = pytest.mark.anyio

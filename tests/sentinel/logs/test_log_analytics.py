@@ -17,10 +17,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError, TimeWindow
 from sentinel_rag.sentinel.azure_policies import is_loopback
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
 from sentinel_rag_testing.loopback import serve
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from tests.support.fuzz.target import Check, Target, expect
 
-from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError
 from sentinel_rag.sentinel.templates.template_parameters import PARAMETER_TYPES, TemplateParameter, bind
 
 _STRING = r'"(?:[^"\\\r\n\t\u2028\u2029]|\\["\\nrt]|\\u[0-9a-f]{4})*"'

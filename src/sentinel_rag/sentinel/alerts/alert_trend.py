@@ -15,12 +15,12 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
+from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time, invalid_argument
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts import newest_alerts
 from sentinel_rag.sentinel.alerts.alerts import severity_conditions
-from sentinel_rag.sentinel.failures import invalid_argument, together
+from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.logs.log_tables import LogsTable
 from sentinel_rag.sentinel.logs.time_windows import window_from, within
 from sentinel_rag.sentinel.results import build_result, lower_bound, ordered

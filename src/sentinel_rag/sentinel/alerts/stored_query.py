@@ -15,10 +15,10 @@ import anyio
 import anyio.to_thread
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow, format_time
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError, TimeWindow, format_time
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts.alerts import extended_properties
-from sentinel_rag.sentinel.failures import QueryFailedError, together
+from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.freeform_query import without_chart
 from sentinel_rag.sentinel.logs.kql_literals import datetime_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable

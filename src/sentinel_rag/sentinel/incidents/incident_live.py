@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError, format_time
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts.alerts import RowBudget, row_budget
-from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incidents.incidents import owner_name
 from sentinel_rag.sentinel.logs.log_tables import parse_datetime, parse_dynamic
 from sentinel_rag.sentinel.rest import Incident

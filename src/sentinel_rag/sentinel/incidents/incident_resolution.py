@@ -10,10 +10,9 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import unquote
 
-from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.contracts.query_results import TimeWindow, invalid_argument
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts.newest_alerts import ALERT_TABLE
-from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE, alert_ids_of, is_merged, newest_versions
 from sentinel_rag.sentinel.logs.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace

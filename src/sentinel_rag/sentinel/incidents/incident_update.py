@@ -13,12 +13,13 @@ from sentinel_rag.contracts.query_results import (
     Column,
     QueryError,
     QueryErrorCode,
+    QueryFailedError,
     QueryResult,
     TimeWindow,
+    invalid_argument,
 )
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, LONGEST_COMMENT
 from sentinel_rag.language.notes import CodedNote, note
-from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.incidents.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE, INCIDENT_TIME, UNASSIGNED, newest_versions
 from sentinel_rag.sentinel.logs.kql_literals import string_literal

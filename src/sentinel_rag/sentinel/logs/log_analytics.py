@@ -17,10 +17,10 @@ from uuid import UUID
 import anyio
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow, format_time
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError, TimeWindow, format_time
 from sentinel_rag.sentinel import response_bodies
 from sentinel_rag.sentinel.credentials import AUDIENCE
-from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error, together
+from sentinel_rag.sentinel.failures import certificate_error, together
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, read_answer, read_large_answer, read_schema
 from sentinel_rag.sentinel.response_bodies import LARGEST_BODY, UnusableBodyError, read_bounded
 from sentinel_rag.telemetry import SpanKind, start_span

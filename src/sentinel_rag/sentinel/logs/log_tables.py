@@ -16,9 +16,8 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import Column, format_time
+from sentinel_rag.contracts.query_results import Column, QueryFailedError, format_time
 from sentinel_rag.sentinel import response_bodies
-from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.response_bodies import decode_strictly, load_cell, load_json, protocol_error
 
 # The SDK's row objects cost six times as much for volume and turn a null guid or timespan into the text 'None'; these

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sentinel_rag.contracts.query_results import TimeWindow, format_time, parse_time
+from sentinel_rag.contracts.query_results import TimeWindow, format_time, invalid_argument, parse_time
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.notes import CodedNote, note
-from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.logs.kql_literals import datetime_literal
 from sentinel_rag.sentinel.logs.log_tables import parse_timespan
 

@@ -17,8 +17,7 @@ from urllib.parse import quote, urlencode
 import anyio
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.rest.connection import (
     API_VERSION,
     ArmConnection,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.contracts.query_results import QueryFailedError
 from sentinel_rag.sentinel.rest.connection import protocol_error
 
 # A PUT replaces, so every property that is not read-only goes back as it came, those that we do not know included.

@@ -14,9 +14,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.contracts.query_results import invalid_argument, parse_time
 from sentinel_rag.sentinel.arguments import nearest_hint
-from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.logs import kql_literals
 from sentinel_rag.sentinel.logs.time_windows import read_span
 

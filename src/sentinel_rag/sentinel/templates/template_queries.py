@@ -10,11 +10,11 @@ from datetime import timedelta
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
+from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, invalid_argument
 from sentinel_rag.language.attack import known_techniques
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.arguments import nearest_hint
-from sentinel_rag.sentinel.failures import invalid_argument, together
+from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.logs.near_names import NameReading, read_name, readings_summary
 from sentinel_rag.sentinel.logs.time_windows import since_before, window_from

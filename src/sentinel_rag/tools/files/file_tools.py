@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,16 +29,8 @@ from sentinel_rag.contracts.file_tools import (
     MAX_PATH_CHARACTERS,
 )
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
-from sentinel_rag.tools.tool_answer import (
-    ToolAnswer,
-    ToolFault,
-    error_answer,
-    failed,
-    our_fault,
-    read_arguments,
-    wrong_argument,
-)
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError, format_time, invalid_argument
+from sentinel_rag.tools.tool_answer import ToolAnswer, answer_of, failed, read_arguments
 
 # Nothing is guessed that could be guessed wrong: a text is UTF-8, or says by its byte order mark that it is UTF-16 or
 # UTF-32; everything else is called by its kind and left to the caller.
@@ -128,7 +121,7 @@ class FileRoot:
 
     @contextmanager
     def file(self, field: str, parts: Sequence[str]) -> Iterator[tuple[int, os.stat_result]]:
-        """An open descriptor of a plain file and its status. Raises ToolFault for the argument `field`."""
+        """An open descriptor of a plain file and its status. Raises QueryFailedError for the argument `field`."""
         with self.directory(field, parts[:-1]) as parent:
             descriptor = self._open(field, parent, parts[-1], directory=False)
             try:
@@ -138,7 +131,7 @@ class FileRoot:
 
     @contextmanager
     def directory(self, field: str, parts: Sequence[str]) -> Iterator[int]:
-        """An open descriptor of a directory. Raises ToolFault for the argument `field`."""
+        """An open descriptor of a directory. Raises QueryFailedError for the argument `field`."""
         try:
             descriptor = os.open(self._folder, _ROOT)
         except OSError:
@@ -188,30 +181,30 @@ class FileRoot:
         if not spelled:
             raise _missing(field, directory)
         if stat.S_ISLNK(seen.st_mode):
-            raise wrong_argument(
+            raise invalid_argument(
                 field, f"{field} leads over a link, and links are not followed.", "Name the file itself."
             )
         if directory and not stat.S_ISDIR(seen.st_mode):
-            raise wrong_argument(
+            raise invalid_argument(
                 field, f"{field} takes a file for a directory.", "Read it with file_read, or name its directory."
             )
         if not directory and stat.S_ISDIR(seen.st_mode):
-            raise wrong_argument(field, f"{field} is a directory.", "List it with file_list.")
+            raise invalid_argument(field, f"{field} is a directory.", "List it with file_list.")
         if not directory and not stat.S_ISREG(seen.st_mode):
-            raise wrong_argument(
+            raise invalid_argument(
                 field, f"{field} is no plain file but a device, a pipe or a socket.", "Name a plain file."
             )
         return seen
 
 
-def _missing(field: str, directory: bool) -> ToolFault:
+def _missing(field: str, directory: bool) -> QueryFailedError:
     what = "directory" if directory else "file"
-    return wrong_argument(
+    return invalid_argument(
         field, f"There is no such {what} in the files folder.", "List the directory with file_list; case matters."
     )
 
 
-def _not_permitted(field: str) -> ToolFault:
+def _not_permitted(field: str) -> QueryFailedError:
     return failed(
         QueryErrorCode.ACCESS_DENIED,
         f"The files server has no right to open what {field} names.",
@@ -219,7 +212,7 @@ def _not_permitted(field: str) -> ToolFault:
     )
 
 
-def _changed() -> ToolFault:
+def _changed() -> QueryFailedError:
     return failed(
         QueryErrorCode.UNAVAILABLE, "The file changed while it was opened.", "Call again; it is not read half-changed."
     )
@@ -263,24 +256,13 @@ class FileTools:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Run a tool by its name. Never raises for a bad argument or a file that cannot be read."""
-        try:
-            return await anyio.to_thread.run_sync(self._run, name, arguments, limiter=self._readers)
-        except ToolFault as fault:
-            return error_answer(fault.error)
-        except Exception:  # one tool's fault must not end the server or reach the caller as a traceback
-            return our_fault(name)
+        run = partial(anyio.to_thread.run_sync, self._run, name, arguments, limiter=self._readers)
+        return await answer_of(name, FILE_TOOLS, run)
 
     def _run(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        match name:
-            case "file_read":
-                return self._read(read_arguments(FileRead, name, arguments))
-            case "file_list":
-                return self._list(read_arguments(FileList, name, arguments))
-            case _:
-                known = tuple(tool.name for tool in FILE_TOOLS)
-                raise wrong_argument(
-                    "tool_name", "There is no such tool.", f"Use one of: {', '.join(known)}.", allowed=known
-                )
+        if name == "file_read":
+            return self._read(read_arguments(FileRead, name, arguments))
+        return self._list(read_arguments(FileList, name, arguments))
 
     def _read(self, asked: FileRead) -> ToolAnswer:
         with self._root.file("file_path", parts_of("file_path", asked.file_path)) as (descriptor, status):
@@ -340,7 +322,7 @@ def _text(descriptor: int, size: int) -> tuple[str, str]:
             raise _too_large(length)
     match text_form(b"".join(chunks)):
         case Binary(kind=kind):
-            raise wrong_argument(
+            raise invalid_argument(
                 "read_as",
                 f"The file is {kind} ({length} bytes) and not a text that can be shown.",
                 'Ask with read_as "base64" for its bytes.',
@@ -350,8 +332,8 @@ def _text(descriptor: int, size: int) -> tuple[str, str]:
             return form.text, form.encoding
 
 
-def _too_large(size: int) -> ToolFault:
-    return wrong_argument(
+def _too_large(size: int) -> QueryFailedError:
+    return invalid_argument(
         "file_path",
         f"The file has {size} bytes or more; files over {MAX_TEXT_BYTES} bytes are not read as text.",
         'Ask with read_as "base64", offset and limit for a part of its bytes.',
@@ -360,7 +342,9 @@ def _too_large(size: int) -> ToolFault:
 
 def _within(offset: int, total: int, unit: str) -> None:
     if offset > total:
-        raise wrong_argument("offset", f"offset {offset} lies behind the end: there are {total} {unit}.", "Start at 0.")
+        raise invalid_argument(
+            "offset", f"offset {offset} lies behind the end: there are {total} {unit}.", "Start at 0."
+        )
 
 
 def _page(offset: int, returned: int, total: int) -> dict[str, int | None]:
@@ -412,8 +396,8 @@ MAX_NAME_BYTES = 255
 
 
 def parts_of(field: str, path: str, *, directory: bool = False) -> tuple[str, ...]:
-    """The names that lead to `path` from the root; a directory may end in `/`, and the root is empty. Raises ToolFault
-    for the argument `field`."""
+    """The names that lead to `path` from the root; a directory may end in `/`, and the root is empty. Raises
+    QueryFailedError for the argument `field`."""
     if directory and path in ("", "/", ".", "./"):
         return ()
     parts = tuple((path[:-1] if directory and path.endswith("/") else path).split("/"))
@@ -443,8 +427,8 @@ def name_fault(name: str) -> str:
     return ""
 
 
-def _refused(field: str, fault: str) -> ToolFault:
-    return wrong_argument(
+def _refused(field: str, fault: str) -> QueryFailedError:
+    return invalid_argument(
         field,
         f"{field} is not a path below the files folder: {fault}.",
         "Write it relative to the root with / between its parts, such as public/handbook.md.",

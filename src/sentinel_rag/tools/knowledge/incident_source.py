@@ -12,10 +12,9 @@ from typing import Any
 
 import anyio.from_thread
 
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError
 from sentinel_rag.knowledge.documents import IncidentRecord, incident_from_rest
 from sentinel_rag.knowledge.incident_ingestion import IncidentListing, ListedIncident, ReadIncident, StoredIncident
-from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incidents.incident_dossiers import (
     IncidentDossier,
     LoggedDossier,

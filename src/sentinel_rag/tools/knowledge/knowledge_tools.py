@@ -14,7 +14,6 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import (
     CUT_MARK,
@@ -23,7 +22,7 @@ from sentinel_rag.contracts.knowledge_tools import (
     MAX_HIT_ENTITIES,
     MAX_LISTED_CHARACTERS,
 )
-from sentinel_rag.contracts.query_results import QueryErrorCode, format_time, notes_form
+from sentinel_rag.contracts.query_results import QueryFailedError, format_time, invalid_argument, notes_form
 from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
@@ -40,8 +39,8 @@ from sentinel_rag.knowledge.search import (
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore, StoredChunk, Wanted
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
-from sentinel_rag.tools.knowledge.search_arguments import TOOL, KnowledgeQuery, read_question
-from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
+from sentinel_rag.tools.knowledge.search_arguments import KnowledgeQuery, read_question
+from sentinel_rag.tools.tool_answer import ToolAnswer, answer_of
 
 
 # Incidents of a store that are another workspace's, and would be taken for those of the workspaces that are served.
@@ -124,20 +123,12 @@ class KnowledgeTools:
     async def call(self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> ToolAnswer:
         """Run a tool by its name for the caller whose readers the gateway tells in `meta`. Never raises for a bad
         argument or for what became of the store."""
-        try:
-            if name != TOOL:
-                known = tuple(tool.name for tool in KNOWLEDGE_TOOLS)
-                raise wrong_argument(
-                    "tool_name", "There is no such tool.", f"Use one of: {', '.join(known)}.", allowed=known
-                )
+
+        async def run() -> ToolAnswer:
             asked = read_question(arguments, readers_in(meta))
             return await anyio.to_thread.run_sync(self._answer, asked, limiter=self._threads)
-        except ToolFault as fault:
-            return error_answer(fault.error)
-        except SentinelError as error:
-            return error_answer(failed(QueryErrorCode.UNAVAILABLE, str(error), error.next_step).error)
-        except Exception:  # one search's fault must not end the server or reach the caller as a traceback
-            return our_fault(name)
+
+        return await answer_of(name, KNOWLEDGE_TOOLS, run)
 
     def _answer(self, asked: KnowledgeQuery) -> ToolAnswer:
         opened = self._base.opened()
@@ -215,8 +206,8 @@ class KnowledgeTools:
 
 def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[SearchHit], list[CodedNote], int]:
     """The parts of one document in their order, a remark if it goes on, and how much of each part is told. Where no
-    section, or more than one, fits, those that there are come instead. Raises ToolFault if the caller may read no such
-    document."""
+    section, or more than one, fits, those that there are come instead. Raises QueryFailedError if the caller may read
+    no such document."""
     collection = Collection.INCIDENTS if _INCIDENT.fullmatch(asked.document) else Collection.PLAYBOOKS
     chunks = opened.store.document_chunks(collection, asked.document, asked.wanted.readers)
     if not chunks:
@@ -251,8 +242,8 @@ def _sections(asked: KnowledgeQuery, paths: Sequence[tuple[str, ...]]) -> list[t
     return whole or [path for path in paths if told[path][-len(wanted) :] == wanted]
 
 
-def _no_document() -> ToolFault:
-    return wrong_argument(
+def _no_document() -> QueryFailedError:
+    return invalid_argument(
         "document", "There is no such document.", "Search for it by words; a hit's document_id is its name."
     )
 
@@ -260,8 +251,8 @@ def _no_document() -> ToolFault:
 def _chunks_of(
     asked: KnowledgeQuery, opened: OpenedStore, workspaces: Sequence[str], namesakes: Namesakes
 ) -> Sequence[StoredChunk]:
-    """The incident that the hits shall be like; none where none is asked for. Raises ToolFault if it is not there, or
-    several workspaces have one with that number."""
+    """The incident that the hits shall be like; none where none is asked for. Raises QueryFailedError if it is not
+    there, or several workspaces have one with that number."""
     like = asked.like
     if like is None:
         return ()
@@ -276,13 +267,13 @@ def _chunks_of(
         if chunks and not namesakes.among(opened.store, [chunks[0].document_id]):
             found[f"{like.number}@{workspace}" if workspace else str(like.number)] = chunks
     if not found:
-        raise wrong_argument(
+        raise invalid_argument(
             "like_incident",
             f"Incident {like} is not in the knowledge base.",
             f"Describe it in query instead, or bring past incidents up to date: {INGEST_COMMAND}",
         )
     if len(found) > 1:
-        raise wrong_argument(
+        raise invalid_argument(
             "like_incident",
             f"Incident {like} may be one of several: {', '.join(found)}.",
             "Say which of them.",

@@ -22,11 +22,12 @@ from sentinel_rag.contracts.knowledge_tools import (
     MAX_LISTED,
     MAX_QUESTION_CHARACTERS,
 )
+from sentinel_rag.contracts.query_results import QueryFailedError, invalid_argument
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores.port import Wanted
 from sentinel_rag.language.attack import known_tactics, known_techniques
-from sentinel_rag.tools.tool_answer import ToolFault, read_arguments, wrong_argument
+from sentinel_rag.tools.tool_answer import read_arguments
 
 T = TypeVar("T")
 
@@ -83,7 +84,7 @@ class KnowledgeQuery:
 
 
 def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> KnowledgeQuery:
-    """The question of a caller who may read as `readers`. Raises ToolFault that names the argument."""
+    """The question of a caller who may read as `readers`. Raises QueryFailedError that names the argument."""
     given = read_arguments(_Arguments, TOOL, arguments)
     if given.document is not None or given.section is not None:
         return _one_document(given, readers)
@@ -95,14 +96,14 @@ def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Know
             most = MAX_LISTED if given.limit is None else given.limit
             return KnowledgeQuery(None, None, Wanted(readers=readers, collections=collections), most, listed=True)
     if not query and like is None:
-        raise wrong_argument(
+        raise invalid_argument(
             "query",
             f"{TOOL} needs something to look for: query is {'missing' if given.query is None else 'blank'}.",
             "Give query in plain words, or like_incident with an incident's number.",
         )
     since, until = _moment("since", given.since), _moment("until", given.until)
     if since is not None and until is not None and since > until:
-        raise wrong_argument("until", "until lies before since, so nothing can be in between.", "Exchange the two.")
+        raise invalid_argument("until", "until lies before since, so nothing can be in between.", "Exchange the two.")
     wanted = Wanted(
         readers=readers,
         collections=_few("collection", given.collection, COLLECTIONS, Collection) or frozenset(Collection),
@@ -121,10 +122,12 @@ def _one_document(given: _Arguments, readers: frozenset[str]) -> KnowledgeQuery:
     """A document that is read, which nothing else can go with."""
     document = (given.document or "").strip()
     if not document:
-        raise wrong_argument("document", "section is a part of a document, and document names none.", "Give document.")
+        raise invalid_argument(
+            "document", "section is a part of a document, and document names none.", "Give document."
+        )
     beside = [name for name in _named(given) if name not in ("document", "section")]
     if beside:
-        raise wrong_argument(
+        raise invalid_argument(
             beside[0],
             f"document reads one document whole, so {beside[0]} cannot go with it.",
             "Leave document out to search, or the rest out to read.",
@@ -147,7 +150,7 @@ def _few(field: str, text: str | None, allowed: Sequence[str], kind: Callable[[s
     if found is None:
         close = get_close_matches(text.casefold(), spelled, 1, _CLOSE)
         meant = f" Did you mean {spelled[close[0]]}?" if close else ""
-        raise wrong_argument(
+        raise invalid_argument(
             field,
             f"{field} cannot be {_shown(text)}.{meant}",
             f"Use one of: {', '.join(allowed)}.",
@@ -166,7 +169,7 @@ def _technique(text: str | None) -> frozenset[str]:
     said = text.strip().casefold()
     named = [each for each in known.values() if said and said in each.name.casefold()][:_MOST_OFFERED]
     offered = ", ".join(f"{each.id} ({each.name})" for each in named)
-    raise wrong_argument(
+    raise invalid_argument(
         "technique",
         f"technique cannot be {_shown(text)}: it is an ATT&CK id such as T1566 or T1566.001.",
         f"By that name there are: {offered}." if named else "Give the id, or put the name into query.",
@@ -183,7 +186,7 @@ def _incident(text: str | None) -> LikeIncident | None:
         return None
     found = _INCIDENT.fullmatch(text.strip())
     if found is None:
-        raise wrong_argument(
+        raise invalid_argument(
             "like_incident",
             f"like_incident cannot be {_shown(text)}: it is the number of a Sentinel incident, such as 42 or 42@prod.",
             "Look the number up with query_incidents.",
@@ -203,7 +206,7 @@ def _moment(field: str, text: str | None) -> datetime | None:
 
 
 def _zoned(field: str, text: str) -> datetime:
-    fault: ToolFault = wrong_argument(
+    fault: QueryFailedError = invalid_argument(
         field, f"{field} cannot be {_shown(text)}.", "Write ISO 8601 with a zone, such as 2026-11-28T09:30:00Z."
     )
     try:

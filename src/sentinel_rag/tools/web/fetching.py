@@ -24,8 +24,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID253  # the s
 from yarl import URL
 
 from sentinel_rag import __version__
-from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.tools.tool_answer import ToolFault, failed, wrong_argument
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError, invalid_argument
+from sentinel_rag.tools.tool_answer import failed
 from sentinel_rag.tools.web.page_text import PageText, is_readable, page_text
 
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
@@ -156,7 +156,7 @@ class PageAddress:
 
 
 def page_address(text: str, *, ports: Collection[int]) -> PageAddress:
-    """The address of an http or https page. Raises ToolFault for the argument `url`."""
+    """The address of an http or https page. Raises QueryFailedError for the argument `url`."""
     if len(text) > MAX_URL_CHARACTERS:
         raise refused(f"it is longer than {MAX_URL_CHARACTERS} characters")
     if not _PRINTABLE.fullmatch(text) or "\\" in text:
@@ -205,9 +205,9 @@ def _host(parts: SplitResult) -> str:
     return host
 
 
-def refused(why: str) -> ToolFault:
+def refused(why: str) -> QueryFailedError:
     """The refusal of a URL; `why` completes "because"."""
-    return wrong_argument(
+    return invalid_argument(
         "url", f"The page is not fetched: {why}.", "Give the full http or https URL of a page on the public internet."
     )
 
@@ -229,11 +229,10 @@ async def system_lookup(name: str) -> Sequence[str]:
 async def permitted_addresses(
     address: PageAddress, *, lookup: Lookup, may_connect: MayConnect = is_public
 ) -> frozenset[str]:
-    """The addresses to which a connection for `address` may be made. Raises ToolFault if there is none, or if one of
-    them is not public: a name with both is an attack.
+    """The addresses to which a connection for `address` may be made. Raises QueryFailedError if there is none, or if
+    one of them is not public: a name with both is an attack.
 
-    The refusal does not tell "no such name" from "a private address", so nobody can map an internal DNS with it.
-    """
+    The refusal does not tell "no such name" from "a private address", so nobody can map an internal DNS with it."""
     try:
         found = [str(ip_address(address.host))]
     except ValueError:
@@ -291,8 +290,8 @@ class _Pinned(AbstractResolver):
         return None
 
 
-def _out_of_bounds() -> ToolFault:
-    return wrong_argument(
+def _out_of_bounds() -> QueryFailedError:
+    return invalid_argument(
         "url", "The page is not fetched: its host has no public address.", "Give the URL of a page on the public web."
     )
 
@@ -352,7 +351,7 @@ class PageFetcher:
         self._tls: ssl.SSLContext | None = None
 
     async def fetch(self, url: str) -> FetchedPage:
-        """The page at `url`. Raises ToolFault."""
+        """The page at `url`. Raises QueryFailedError."""
         try:
             async with asyncio.timeout(self._bounds.timeout_s):
                 return await self._follow(url)
@@ -428,7 +427,7 @@ class PageFetcher:
             raise _no_page(response.status)
         content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if not is_readable(content_type):
-            raise wrong_argument(
+            raise invalid_argument(
                 "url",
                 "The page is not text: only HTML, plain text, JSON and XML are read.",
                 "Fetch a page of one of these types.",
@@ -440,7 +439,7 @@ class PageFetcher:
                 limit=self._bounds.max_bytes,
             )
         except BodyTooLarge:
-            raise wrong_argument(
+            raise invalid_argument(
                 "url",
                 f"The page is larger than {self._bounds.max_bytes} bytes, so none of it is read.",
                 "Fetch a smaller page.",
@@ -453,9 +452,9 @@ class PageFetcher:
         return FetchedPage(str(address), content_type, page)
 
 
-def _no_page(status: int) -> ToolFault:
+def _no_page(status: int) -> QueryFailedError:
     if status in (404, 410):
-        return wrong_argument("url", f"There is no such page (status {status}).", "Check the URL, or search for it.")
+        return invalid_argument("url", f"There is no such page (status {status}).", "Check the URL, or search for it.")
     if status == 429:
         return failed(QueryErrorCode.THROTTLED, "The page's server asks to wait.", "Fetch it later.")
     return failed(

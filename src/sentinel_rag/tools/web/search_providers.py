@@ -19,9 +19,9 @@ import aiohttp  # noqa: TID253  # the module is about HTTP
 from sentinel_rag import __version__
 from sentinel_rag.contracts.file_tools import BUNDLED_SAMPLE
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError
 from sentinel_rag.contracts.web_tools import BUNDLED_HOST
-from sentinel_rag.tools.tool_answer import ToolFault, failed
+from sentinel_rag.tools.tool_answer import failed
 from sentinel_rag.tools.web.fetching import BodyTooLarge, Unreadable, bounded_body
 
 MAX_TITLE = 300
@@ -47,7 +47,7 @@ class SearchProvider(Protocol):
     """Finds pages."""
 
     async def search(self, query: str, *, limit: int) -> list[WebHit]:
-        """At most `limit` results, best first. Raises ToolFault."""
+        """At most `limit` results, best first. Raises QueryFailedError."""
         ...
 
     async def close(self) -> None: ...
@@ -86,11 +86,11 @@ class SearchService:
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, parameters: Mapping[str, str]) -> Mapping[str, Any]:
-        """The JSON object that the service answers to a GET. Raises ToolFault."""
+        """The JSON object that the service answers to a GET. Raises QueryFailedError."""
         return await self._exchange("GET", params=parameters)
 
     async def post(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The JSON object that the service answers to a POST of a JSON body. Raises ToolFault."""
+        """The JSON object that the service answers to a POST of a JSON body. Raises QueryFailedError."""
         return await self._exchange("POST", json=dict(body))
 
     async def close(self) -> None:
@@ -143,19 +143,19 @@ class SearchService:
         return found
 
     def entries(self, value: Any) -> list[Any]:
-        """`value` as the list of results that it must be. Raises ToolFault."""
+        """`value` as the list of results that it must be. Raises QueryFailedError."""
         if not isinstance(value, list):
             raise self._not_understood()
         return value
 
-    def _not_understood(self) -> ToolFault:
+    def _not_understood(self) -> QueryFailedError:
         return failed(
             QueryErrorCode.PROTOCOL,
             f"The answer of {self._name} is not in its documented form.",
             "Check SENTINEL_SEARCH_PROVIDER and SENTINEL_SEARCH_URL.",
         )
 
-    def _refusal(self, status: int, retry_after: str) -> ToolFault:
+    def _refusal(self, status: int, retry_after: str) -> QueryFailedError:
         match status:
             case 401 | 403:
                 step = "Check SENTINEL_SEARCH_API_KEY. SearXNG needs `json` among its search.formats."

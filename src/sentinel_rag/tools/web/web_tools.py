@@ -9,6 +9,7 @@ import msgspec
 
 from sentinel_rag.contracts.file_tools import BUNDLED_SAMPLE
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import invalid_argument
 from sentinel_rag.contracts.web_tools import (
     BUNDLED_HOST,
     DEFAULT_PAGE_CHARACTERS,
@@ -20,14 +21,7 @@ from sentinel_rag.contracts.web_tools import (
     MAX_URL_CHARACTERS,
     WEB_TOOLS,
 )
-from sentinel_rag.tools.tool_answer import (
-    ToolAnswer,
-    ToolFault,
-    error_answer,
-    our_fault,
-    read_arguments,
-    wrong_argument,
-)
+from sentinel_rag.tools.tool_answer import ToolAnswer, answer_of, read_arguments
 from sentinel_rag.tools.web.fetching import FetchedPage, PageFetcher
 from sentinel_rag.tools.web.page_text import PageText
 from sentinel_rag.tools.web.search_providers import SearchProvider, bundled_pages
@@ -58,21 +52,12 @@ class WebTools:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Run a tool by its name. Never raises for a bad argument or for what the web does."""
-        try:
-            match name:
-                case "web_search":
-                    return await self._search(read_arguments(WebSearch, name, arguments))
-                case "web_fetch":
-                    return await self._fetch(read_arguments(WebFetch, name, arguments))
-                case _:
-                    known = tuple(tool.name for tool in WEB_TOOLS)
-                    raise wrong_argument(
-                        "tool_name", "There is no such tool.", f"Use one of: {', '.join(known)}.", allowed=known
-                    )
-        except ToolFault as fault:
-            return error_answer(fault.error)
-        except Exception:  # one tool's fault must not end the server or reach the caller as a traceback
-            return our_fault(name)
+        return await answer_of(name, WEB_TOOLS, lambda: self._run(name, arguments))
+
+    async def _run(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        if name == "web_search":
+            return await self._search(read_arguments(WebSearch, name, arguments))
+        return await self._fetch(read_arguments(WebFetch, name, arguments))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -88,7 +73,7 @@ class WebTools:
         fetched = _bundled(asked.url) if bundled else await self._fetcher.fetch(asked.url)
         text = fetched.page.text
         if asked.offset > len(text):
-            raise wrong_argument(
+            raise invalid_argument(
                 "offset", f"offset {asked.offset} lies behind the end: there are {len(text)} characters.", "Start at 0."
             )
         shown = text[asked.offset : asked.offset + asked.limit]
@@ -111,5 +96,5 @@ class WebTools:
 def _bundled(url: str) -> FetchedPage:
     page = bundled_pages().get(url)
     if page is None:
-        raise wrong_argument("url", "There is no such page among those that are shipped.", "Search for it first.")
+        raise invalid_argument("url", "There is no such page among those that are shipped.", "Search for it first.")
     return FetchedPage(url, "text/markdown", PageText(page.title, page.text))
