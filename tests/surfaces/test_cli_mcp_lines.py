@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from sentinel_rag.surfaces.cli._mcp_bridge import MAX_LINE, lines_of
+from sentinel_rag.surfaces.cli.mcp import MAX_LINE, lines_of
 
 BIG = b"x" * (MAX_LINE + 1)
 

@@ -72,6 +72,15 @@ def fault(name: str, detail: str, fix: str) -> Finding:
     return Finding(name, Level.FAIL, detail, fix)
 
 
+def tried(name: str, detail: str, next_step: str, *, ok: bool) -> Finding:
+    """What came of a try; one that went well may have a next step too."""
+    return (
+        fault(name, detail, next_step)
+        if not ok
+        else Finding(name, Level.WARN if next_step else Level.OK, detail, next_step)
+    )
+
+
 def told(name: str, error: SentinelError) -> Finding:
     """An error as a fault, with all its problems."""
     problems = error.problems if isinstance(error, ConfigurationError) else ()
@@ -482,11 +491,7 @@ def model_calls() -> list[Finding]:
 
     found = []
     for each in check_models(settings):
-        line = f"model {each.tier}"
-        if not each.ok:
-            found.append(fault(line, each.detail, each.next_step))
-        else:
-            found.append(warning(line, each.detail, each.next_step) if each.next_step else fine(line, each.detail))
+        found.append(tried(f"model {each.tier}", each.detail, each.next_step, ok=each.ok))
     return found
 
 
@@ -502,11 +507,7 @@ def azure_rights() -> list[Finding]:
     found = []
     for name, checks in azure_access(settings).items():
         for each in checks:
-            line, detail = f"azure {name}", f"{each.name}: {each.detail}"
-            if not each.ok:
-                found.append(fault(line, detail, each.next_step))
-            else:
-                found.append(warning(line, detail, each.next_step) if each.next_step else fine(line, detail))
+            found.append(tried(f"azure {name}", f"{each.name}: {each.detail}", each.next_step, ok=each.ok))
     return found
 
 
