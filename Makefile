@@ -159,12 +159,13 @@ ready: check $(VENV)/compiled $(VENV)/chroma/installed $(PAGE) $(VENV)/kql-parse
 
 # Two more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 2)')
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: ## All checks and all tests
 	@$(MAKE) --no-print-directory -j4 $(TOGETHER) ready
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(PYTEST)
 
 laws: $(VENV)/installed-dev $(VENV)/kql-parser ## The laws with all their examples, of which make test takes a part (ten minutes)
-	LAWS=full $(BIN)/python -m pytest -n $(WORKERS) tests/laws tests/attacks/test_attacks_fuzzing.py \
+	LAWS=full $(PYTEST) tests/laws tests/attacks/test_attacks_fuzzing.py \
 	  tests/attacks/test_attacks_body_parsing.py tests/attacks/test_attacks_link_readers.py tests/sentinel/test_field_escaping.py \
 	  tests/agent/test_agent_answers_checked.py tests/workspace/test_kql_empty_strings.py
 

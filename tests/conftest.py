@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.support import fork_server
 from tests.support.chromium import missing as missing_for_browser_tests
 from tests.support.chromium import reason_of_platform, running_chromium
 from tests.support.postgres_server import PostgresServer, running_postgres
@@ -30,6 +32,29 @@ settings.load_profile("laws")
 # A shell that runs the suite in the background has Ctrl-C ignored, which all that the tests start would inherit: then
 # no `sentinel up` of theirs would end by it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("numprocesses", None):
+        fork_server.share()  # by all workers, which are started after this
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Keep the garbage collector from what collecting makes: it stays, and looking at it takes as long as making it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put files with a slow test first, then the end-to-end ones: whatever starts last, the workers wait for."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, "e2e" not in item.path.parts))
 
 
 @pytest.fixture(scope="session")

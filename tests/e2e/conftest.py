@@ -22,11 +22,6 @@ from waiting import WAIT_S
 AGENT_KEY = "an-agent-key-of-the-tests-0123456789"
 
 
-def pytest_collection_finish() -> None:
-    """Have all workers of the suite, which are forked after this, use one server of forks."""
-    fork_server.share()
-
-
 @dataclass(frozen=True)
 class Product:
     """The command line in one home folder."""

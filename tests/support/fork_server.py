@@ -35,17 +35,13 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import sentinel_rag
-from sentinel_rag.agent.gateway_client import HttpToolGateway
-from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.contracts.ports import Question, utc_now
-from sentinel_rag.language.frames.phrases import LANGUAGES, phrase_book
-from sentinel_rag.surfaces.cli import main as command_line
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SENTINEL = Path(sys.executable).parent / "sentinel"
 POSSIBLE = hasattr(os, "pidfd_open") and hasattr(socket, "SOCK_SEQPACKET")
 """Linux alone can; elsewhere every process is a new one."""
 _IMPORTED_LATE = ("duckdb", "uvicorn.lifespan.on", "uvicorn.loops.auto", "uvicorn.protocols.websockets.auto")
+_SHARED = "SERVER_OF_FORKS"
 _LARGEST, _MOST_FILES, _ABOVE = 1 << 20, 16, 512
 """Bytes of a start, its open files, and a number that no open file of the server reaches."""
 
@@ -173,10 +169,14 @@ def forking() -> Iterator[None]:
 
 
 @cache
-def share() -> tuple[Path, int]:
-    """Where the server of this process, and of all that are forked from it later, shall be until this process ends."""
+def share() -> Path:
+    """The folder of the server that this process and all that it starts later use, until this process ends."""
+    if _SHARED in os.environ:
+        return Path(os.environ[_SHARED])
     folder = Path(tempfile.mkdtemp(prefix="forks-"))
-    until, kept = os.pipe()
+    os.mkfifo(folder / "until")
+    kept = os.open(folder / "until", os.O_RDWR)  # the server reads it, and its end comes with this process's
+    os.environ[_SHARED] = str(folder)
 
     def end() -> None:
         os.close(kept)
@@ -185,7 +185,7 @@ def share() -> tuple[Path, int]:
         shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
-    return folder, until
+    return folder
 
 
 _started: list[subprocess.Popen[bytes]] = []
@@ -194,9 +194,9 @@ _started: list[subprocess.Popen[bytes]] = []
 @cache
 def _address() -> str:
     """Where the server listens; the first who asks starts it."""
-    folder, until = share()
+    folder = share()
     path = str(folder / "socket")
-    with (folder / "started").open("a") as mark:
+    with (folder / "until").open() as until, (folder / "started").open("a") as mark:
         fcntl.flock(mark, fcntl.LOCK_EX)
         if not os.fstat(mark.fileno()).st_size:
             server = subprocess.Popen(
@@ -236,6 +236,11 @@ def main(path: str) -> None:
 
 def _import_all() -> None:
     """What processes of ours import and what the first questions read; one goes to a gateway that is not there."""
+    from sentinel_rag.agent.gateway_client import HttpToolGateway
+    from sentinel_rag.agent.offline import OfflineAnalyst
+    from sentinel_rag.contracts.ports import Question, utc_now
+    from sentinel_rag.language.frames.phrases import LANGUAGES, phrase_book
+
     for module in pkgutil.walk_packages(sentinel_rag.__path__, "sentinel_rag."):
         with suppress(ImportError):  # of a package that is an extra
             module.name.endswith("__main__") or importlib.import_module(module.name)
@@ -347,6 +352,8 @@ def _begin(start: _Start) -> None:
 def _run(program: list[str]) -> None:
     kind, *arguments = program
     if kind == "sentinel":
+        from sentinel_rag.surfaces.cli import main as command_line
+
         sys.argv = [str(SENTINEL), *arguments]
         sys.exit(command_line())
     if kind == "-m":
