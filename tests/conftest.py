@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,21 @@ settings.load_profile("laws")
 # A shell that runs the suite in the background has Ctrl-C ignored, which all that the tests start would inherit: then
 # no `sentinel up` of theirs would end by it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def folder_in_memory() -> str | None:
+    """The folder that Linux keeps in memory, if it has room for what the suite writes and programs may lie in it."""
+    try:
+        found = os.statvfs("/dev/shm")
+    except OSError:
+        return None
+    room = found.f_bavail * found.f_frsize >= 4 << 30
+    return "/dev/shm" if room and not found.f_flag & os.ST_NOEXEC and os.access("/dev/shm", os.W_OK) else None
+
+
+# A database waits for the disk at each commit. In memory it does not, and a sixth of the processor's time goes too.
+if "TMPDIR" not in os.environ and (memory := folder_in_memory()):
+    os.environ["TMPDIR"] = tempfile.tempdir = memory
 
 
 def pytest_configure(config: pytest.Config) -> None:
