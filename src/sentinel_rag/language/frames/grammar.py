@@ -17,6 +17,8 @@ from sentinel_rag.language.frames.phrases import SILENT, Item, Sense
 
 _PASSED_OVER = (*SILENT, "modal", "ask", "op", "do", "of")
 """Types that may stand between the parts of a rule."""
+_BY_TEXT, AS_SAID = ("lit", "text", "threat", "name"), ("program", "said")
+"""Types of words, and a sense, that have no other value than the words."""
 _ENDS = "?.!, "
 
 
@@ -69,10 +71,11 @@ def rules() -> tuple[Rule, ...]:
 
 def _part(text: str) -> Part:
     stays, next_to, fits = text.startswith("~"), "!" in text, "@" in text
-    type_, _, values = text.strip("~!@").partition(":")
-    if values:
-        return Part(((type_, frozenset(values.split("|"))),), stays, next_to, fits)
-    return Part(tuple((one, None) for one in type_.split("|")), stays, next_to, fits)
+    types: list[tuple[str, frozenset[str] | None]] = []
+    for told in text.strip("~!@").split("/"):
+        type_, _, values = told.partition(":")
+        types += [(one, frozenset(values.split("|")) if values else None) for one in type_.split("|")]
+    return Part(tuple(types), stays, next_to, fits)
 
 
 def compose(items: list[Item], frame: Frame) -> None:
@@ -125,7 +128,7 @@ def _match_at(parts: tuple[Part, ...], items: list[Item], place: int) -> Match |
 def _filled(value: str, found: Match) -> str:
     def fill(match: re.Match[str]) -> str:
         _, item, sense = found[int(match[0][1:]) - 1]
-        return item.text if match[0][0] == "#" or sense[0] in ("lit", "text", "threat") else sense[1]
+        return item.text if match[0][0] == "#" or sense[0] in _BY_TEXT or sense == AS_SAID else sense[1]
 
     return re.sub(r"[$#]\d", fill, value)
 

@@ -15,7 +15,7 @@ from string import digits
 
 from sentinel_rag.language.frames.clauses import asides, loose, tags, told_apart, without
 from sentinel_rag.language.frames.frame import Frame
-from sentinel_rag.language.frames.grammar import compose
+from sentinel_rag.language.frames.grammar import AS_SAID, compose
 from sentinel_rag.language.frames.names import WorkspaceNames
 from sentinel_rag.language.frames.phrases import (
     ANY_NUMBER,
@@ -150,7 +150,10 @@ class _Attempt:
             frame.kinds[one.value] = (kind,) if kind else NAMES.get(one.shape, ())
             frame.whole[one.value] = known[0].name if len(known) == 1 else one.value
             frame.kinds.setdefault(frame.whole[one.value], frame.kinds[one.value])
-        frame.kinds |= {item.text: NAMES["file"][::-1] for item in self.items if item.sense("program")}
+        for item in self.items:
+            if (program := item.sense("program")) is not None:
+                frame.kinds[item.text] = NAMES["file"][::-1]
+                frame.whole[item.text] = item.text if program == AS_SAID else program[1]
         frame.polar = _polar(self.text, self.book)
         _mark_one(self.items, frame, self.book)
         _mark_definite(self.items, frame)
