@@ -64,6 +64,8 @@ _OF_INCIDENTS = (
 _FIELDS_OF_ALERTS = ("tactics", "techniques", "product")
 """What is asked of alerts together, and counted by."""
 _ONE_OF_ALERTS = ("incident", "name", "group", "alert_id", "tactic", "product", "order", "title")
+_OF_OTHERS = ("kind", "topic", "table", "op", "know", "ref", "follow", "talk", "rel")
+"""Beside which a field of alerts may be asked of something else."""
 _OF_SOME = ("incident", "title", "name", "class", "owner", "op:share")
 _UPDATED = frozenset({"updated"})
 _COUNTS = ("limit", "cmp", "op:top", "unit", "table", "name", "symbol", "bound")
@@ -490,8 +492,12 @@ def _settled(frame: Frame) -> Frame:
         f.features["class"] = []
         f.tell("group", "classification")  # how many there are of each
     fields = [field for field in f.all("attr") if field in _FIELDS_OF_ALERTS]
-    if fields and f.has("ask:what") and f.has("kind:alert") and not f.has(*_ONE_OF_ALERTS):
+    asks_each = f.has("ask:what", "op:count") and f.has("kind:alert") or not f.has(*_OF_OTHERS)
+    if fields and asks_each and not f.has(*_ONE_OF_ALERTS):
         f.tell("group", fields[0])  # "which tactics occur among the alerts"
+        f.tell("kind", "alert")
+    if f.has("ask:who") and f.has("op:count") and f.has("kind:incident") and not f.has("group", *_OF_SOME, "topic"):
+        f.tell("group", "owner")  # "who has how many"
     if f.has("ask:who") and f.has("op:top") and f.has("kind:alert") and not f.has("kind:incident", "attr", "owner"):
         f.tell("counted_kind", "account")
         f.tell("kind", "account")
