@@ -21,6 +21,7 @@ from sentinel_rag.language.frames.phrases import (
     WORD,
     Item,
     PhraseBook,
+    phrase_book,
     phrases_alone,
     phrases_of,
     sections,
@@ -46,10 +47,13 @@ _NO_LITERALS = frozenset({"table", "template", "operation"})
 _SILENT = ("to", "joint", "filler", "opening", "field", "thing", "person")
 _PASTED = re.compile(r"\s*(?:>|```|[\"'“‘«„`])")
 _CLAUSE = re.compile(r"[,;:.]")
+_COMMA = re.compile(r",\s")
 _NOTE = re.compile(r":\s|\s[-–—]\s")
 _COLON = re.compile(r"\s*:(?![/\\\d])\s*|\s*:\s+")
 _QUOTES = re.compile(r"\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[“”]|«\s*([^»]+?)\s*»|'([^'\n]{2,}?)'(?!\w)", re.DOTALL)
 _MOST_NAME_WORDS = 4
+_LEAST_SPOKEN = 11
+"""The least number that is one in words too: smaller ones mean lines, or nothing ("give me one")."""
 
 
 class Act(StrEnum):
@@ -324,7 +328,11 @@ def _as_number(token: Token, book: PhraseBook) -> Token:
 def _languages_of(text: str, *, earlier: bool) -> list[str]:
     """The languages that have a phrase of orders beginning with a word of the text."""
     words = {fold(match[0]) for match in WORD.finditer(text)}
-    return [language for language in LANGUAGES if not words.isdisjoint(_beginnings(language, earlier=earlier))]
+    found = [language for language in LANGUAGES if not words.isdisjoint(_beginnings(language, earlier=earlier))]
+    english = phrase_book(LANGUAGES[0])
+    if found and LANGUAGES[0] not in found and all(word.isdecimal() or english.known([word]) for word in words):
+        return []  # "active ones only, worst on top"
+    return found
 
 
 @cache
@@ -459,7 +467,10 @@ def _read(read: Read) -> Order | None:
         return None
     doubt = any(item.sense("opening", frozenset({"doubt"})) for item in before)
     polite = any(item.sense("opening", frozenset({"polite"})) for item in before)
-    asked = _head_end(read.text, order).rstrip().endswith("?") and not polite
+    asked = _head_end(read.text, order).rstrip().endswith("?")
+    if asked and polite and order.act is Act.CHANGE and order.every and not order.aims:
+        return Order(Act.HOW)  # "can you close incidents?"
+    asked &= not polite
     return replace(order, unsure=order.unsure or doubt or asked)
 
 
@@ -621,7 +632,7 @@ class _Slots:
         item = self.read.items[place]
         before = self.read.items[place - 1]
         if item.sense("no") and not item.sense("opening"):
-            self.negated = True
+            self.negated |= _COMMA.search(self.read.text, self.read.items[self.at].end, item.start) is None
         elif wide := (_later(self.read.items, place) or (1 if item.sense("condition", frozenset({"if"})) else 0)):
             self.put_off = self.put_off or item
             return wide
@@ -657,7 +668,7 @@ class _Slots:
     def _number(self, item: Item, value: str, before: Item) -> None:
         if before.sense("thing", frozenset({"line"})):
             self.pointed.append(value)
-        elif not item.sense("digits"):
+        elif not item.sense("digits") and int(value) < _LEAST_SPOKEN:
             self.unread.append(item)
         elif before.sense("thing", frozenset({"one", "many"})) or self.incidents:
             self.incidents.append(value)
@@ -795,6 +806,7 @@ class _Slots:
         if comments or changes:
             lost = self.act in _WEAK and not order.aims and (order.unread or not self.fields or order.every)
             nobody = self.act in _HANDING and not order.aims and order.problem is Problem.VALUES
+            nobody |= self.act in _HANDING and any(item.sense("question") for item in self._scope())
             return None if lost or nobody else order  # "weisen Sie die Änderungen an den Rollen nach"
         if self.act in ("lower", "raise"):
             return replace(order, problem=Problem.WHICH_SEVERITY) if order.aims else None
