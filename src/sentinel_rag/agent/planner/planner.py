@@ -119,8 +119,11 @@ class Planner:
         decision, row = self._decide(asked, now)
         if decision.reason in _OF_WORDS and (apart := self._one_sentence(asked, now)) is not None:
             return apart
-        if decision.reason is Unclear.NOT_TAKEN and not decision.options and not asked.has("owner"):
+        narrowed = decision.reason is Unclear.NOT_TAKEN and not asked.has("owner")
+        if (narrowed or decision.reason is Unclear.NOT_EXPRESSIBLE) and not decision.options:
             decision = self._offered_without(decision, asked, now)
+        if decision.reason is Unclear.NO_STORED_QUERY and not decision.options:
+            decision = offering(asked, self.queries.offered(asked), Unclear.NO_STORED_QUERY)
         if decision.kind is DecisionKind.CALL and decision.frame.loose:
             left_out = _LEFT_OUT.format(", ".join(f"“{plain(word)}”" for word in decision.frame.loose))
             decision = replace(decision, opening=(left_out, *decision.opening))
@@ -135,7 +138,7 @@ class Planner:
             return decided, None
         told = _features(asked)
         borrowed = [word for word in unread_words(asked) if word in self.queries.words]
-        if borrowed or (asked.polar and self.queries.names_threat(asked)):
+        if borrowed or ((asked.polar or asked.has("name")) and self.queries.names_threat(asked)):
             told |= {"is:stored"}
         unstored: tuple[Decision, DecisionRow] | None = None
         for row in rows():
@@ -159,14 +162,16 @@ class Planner:
             part = part_of(asked, start, end)
             named = [name for name in asked.all("name") if name not in part.all("name")]
             pointed = part.has("ref")
-            if not set(words_of(asked.time_said)) <= set(words_of(asked.text[start:end])):
+            if not part.has("moment") and not set(words_of(asked.time_said)) <= set(words_of(asked.text[start:end])):
                 continue  # the time is of another sentence
-            if not _all_said(asked) or any(item.type in _FILTERS for item in apart) or bool(named) != pointed:
+            narrowed = any(item.type in _FILTERS and not item.sense("name") for item in apart)
+            if not _all_said(asked) or narrowed or bool(named) != pointed:
                 continue
-            if part.unread or not part.has("kind", "topic", "op", "incident"):
+            asks = part.has("kind", "topic", "incident") or not set(part.all("op")) <= {"list", "exists"}
+            if part.unread or not asks:
                 continue
             part.features["name"] += named
-            part.features["ref"], part.loose = [], []
+            part.features["ref"], part.features["moment"], part.features["that"], part.loose = [], [], [], []
             made, row = self._decide(contained(_settled(part), self.queries), now)
             if made.kind is DecisionKind.CALL:
                 said = _ONE_SENTENCE.format(plain(asked.text[start:end].strip(" -:")))
@@ -178,8 +183,9 @@ class Planner:
         words = {word for value in refused.values for word in words_of(value)}
         less = part_with(asked, [item for item in asked.items if not words & set(words_of(item.text))])
         less.loose = [*asked.loose, *refused.values]
+        less.features["relation"] = []
         made, _ = self._decide(_settled(less), now)
-        return offering(refused.frame, [made], Unclear.NOT_TAKEN, *refused.values) if made.calls else refused
+        return offering(refused.frame, [made], refused.reason, *refused.values) if made.calls else refused
 
     def _left_out(self, unread: Decision, now: datetime) -> tuple[Decision, DecisionRow | None]:
         """The answer without the unread words where they cannot narrow it, else the question back that offers it."""
@@ -220,7 +226,7 @@ class Planner:
             return decision
         more = {one for need in row.needs for one in need} | ({"kind:incident"} if f.has("incident") else set())
         if f.has("name"):
-            more |= {"prop", "op:summary", *(f"kind:{kind}" for kind in (*RANKED, "domain"))}
+            more |= {"prop", "op:summary", "attr:duration", *(f"kind:{kind}" for kind in (*RANKED, "domain"))}
             more |= {f"topic:{topic}" for topic in _ALSO_IN_ALERTS}
         missed = lost(f, decision.calls[0].tool, more)
         if missed:
@@ -266,7 +272,8 @@ class Planner:
         if f.has("problem"):
             return ask(f, Unclear.NOT_EXPRESSIBLE, str(f.one("problem")))
         alert = f.has("kind:alert")
-        if f.has("relation") and not f.has("incident") and (not f.has("title") if alert else not f.has("topic")):
+        told = f.has("title") and not f.has("name") if alert else f.has("topic")
+        if f.has("relation") and not f.has("incident") and not told:
             return ask(f, Unclear.NOT_EXPRESSIBLE, _words_of_type(f, "relation"))
         if len(f.all("title")) > 1 and not f.has("kind"):
             return ask(f, Unclear.TITLE_OR_LOGS, *f.all("title"))
@@ -475,10 +482,7 @@ def _for_each_name(f: Frame, tool: str) -> Decision:
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
-    if (
-        not f.has("num", "digits", "limit", "severity", "min", "above", "symbol", "alerts", "unit", "order")
-        and not f.duration
-    ):
+    if not f.has("num", "digits", "limit", "severity", "symbol", "alerts", "unit", "order") and not f.duration:
         f.features["cmp"] = [one for one in f.all("cmp") if one not in ("min", "max")]  # a bound of nothing: "at least"
     _lowest_left_out(f)
     f = _of_whole_table(f)
@@ -512,6 +516,9 @@ def _settled(frame: Frame) -> Frame:
     ranked = f.has("op:top") and f.has("kind:incident") and f.has("attr:owner", "ask:who") and not f.has("name")
     if ranked and f.has("status:Closed") and not f.has("group", "topic"):
         f.tell("group", "owner")  # "which analyst closed the most cases", where no stored query tells them apart
+    if f.has("name") and f.has("attr:duration", "attr:began") and not f.has("kind", "topic", "incident"):
+        f.features["attr"] = ["began"]  # "since when is this host under attack"
+        f.tell("order", "oldest")
     if f.has("cmp:only") and f.has("kind:incident", "kind:alert"):
         f.features["op"] = [op for op in f.all("op") if op != "summary"]  # "what came in, incidents only"
     if f.has("op:compare") and f.window and f.all("ref") == ["previous"]:

@@ -19,6 +19,7 @@ from sentinel_rag.language.frames.phrases import SILENT, settings, words_of
 from sentinel_rag.language.lexicon import fold
 
 NEAR, SURE = 0.08, 0.5
+_LEAST_OFFERED, _MOST_OFFERED = 0.2, 3
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "account": ("account",), "user": ("account",), "actor": ("account",), "caller": ("account",),
     "target": ("account",),
@@ -153,11 +154,24 @@ class StoredQueries:
             return None
         asked, said = features(frame), sentence(frame)
         asked = frozenset(one for one in asked if not one.startswith("threat:") or one in self._weights)
-        scored = ((self._score(entry, frame, asked, said), entry) for entry in self.entries)
-        ranked = sorted(scored, key=lambda pair: -pair[0])
+        ranked = self._ranked(frame, asked, said)
         near = [pair for pair in ranked if pair[0] >= ranked[0][0] - NEAR]
         # Of near ones, the one that cannot do without the names that were said.
         return max(near, key=lambda pair: len(pair[1].required & set(filled(pair[1], frame)[0])))
+
+    def offered(self, frame: Frame) -> list[Decision]:
+        """The calls of the queries that come nearest where none is near enough, for a person to choose from."""
+        made: list[Decision] = []
+        for score, entry in self._ranked(frame, features(frame), sentence(frame))[:_MOST_OFFERED]:
+            named = frame.copy()
+            named.tell("template", entry.name)
+            found = to_stored_query(named, self) if score >= _LEAST_OFFERED else None
+            made += [found] if found is not None and found.calls else []
+        return made
+
+    def _ranked(self, frame: Frame, asked: frozenset[str], said: tuple[str, ...]) -> list[tuple[float, StoredQuery]]:
+        scored = ((self._score(entry, frame, asked, said), entry) for entry in self.entries)
+        return sorted(scored, key=lambda pair: -pair[0])
 
     def _weigh(self, told: frozenset[str]) -> float:
         return sum(self._weights.get(one, _NOTHING_COMMON) * (_LESS.get(one.partition(":")[0], 1.0)) for one in told)
