@@ -114,7 +114,7 @@ def test_a_question_is_answered_by_a_model_through_all_zones(desk: Any, model: A
     assert "query_incidents" in recorded
     *_, line = answer["footnote"]
     assert line.startswith(
-        "model scripted-large (the question is simple) · 2 requests · 40 + 10 tokens · cost 0.0002 USD"
+        "model scripted-large (nothing asks for the large model) · 2 requests · 40 + 10 tokens · cost 0.0002 USD"
     )
     assert answer["model"]["models"] == ["scripted-large"]
     server, _ = model

@@ -46,7 +46,7 @@ async def test_a_question_is_answered_over_the_tools_and_the_footnote_tells_how(
     assert call.startswith(
         'query_incidents(status="Open", min_severity="High") · 3 of 3 rows · window all retained data'
     )
-    assert model.startswith("model scripted (the question is simple) · 2 requests · 40 + 10 tokens · ")
+    assert model.startswith("model scripted (nothing asks for the large model) · 2 requests · 40 + 10 tokens · ")
     assert model.endswith(f"prompt {prompt('rules').label}")
     assert (answer.model["requests"], answer.model["input_tokens"]) == (2, 40)
     assert answer.model["prompt"] == prompt("rules").label

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sentinel_rag.language.frames.orders import Act, read_order
 from sentinel_rag.language.phrases import phrases, says
 
 
@@ -33,7 +34,7 @@ class TierReason(StrEnum):
     SEVERAL_PARTS = "the question has several parts"
     LONG_QUESTION = "the question is long"
     FOLLOW_UP = "it follows up on an answer of the large model"
-    SIMPLE = "the question is simple"
+    SIMPLE = "nothing asks for the large model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,13 @@ _SPLIT = re.compile("|".join((r"\?|;|\n+", *(each.pattern for each in phrases("q
 
 def features_of(question: str) -> QuestionFeatures:
     """Read a question, which is at most `contracts.ports.MAX_QUESTION_CHARACTERS` long."""
+    order = read_order(question)
     contests = says(question, "questions", "contests") and not says(question, "questions", "counts")
     return QuestionFeatures(
         words=len(question.split()),
         parts=sum(1 for part in _SPLIT.split(question) if len(part.split()) >= 2) or 1,
         reasons=says(question, "questions", "reasons"),
-        acts=says(question, "questions", "acts"),
+        acts=order is not None and order.act not in (Act.HOW, Act.REFUSED),
         contests=contests,
         refers_back=says(question, "questions", "refers_back") or _LINE.search(question) is not None,
     )

@@ -194,6 +194,10 @@ class Planner:
         made, row = self._decide(plain_frame, now)
         if made.kind is not DecisionKind.CALL:
             return unread, None
+        if made.calls[0].tool == "run_kql_query" and not made.frame.has("template"):
+            rivals = self.queries.offered(plain_frame)
+            if len(rivals) > 1 and unread.frame.unread:  # a word that nothing read may be what tells them apart
+                return offering(unread.frame, rivals, Unclear.UNREAD, *unread.values), None
         if _holds_all(made) or _untouched(made, unread.frame):
             return made, row
         query = self.queries.named(str(made.calls[0].arguments.get("template", "")))
@@ -496,7 +500,7 @@ def _settled(frame: Frame) -> Frame:
         f.features["class"] = []
         f.tell("group", "classification")  # how many there are of each
     fields = [field for field in f.all("attr") if field in _FIELDS_OF_ALERTS]
-    asks_each = f.has("ask:what", "op:count") and f.has("kind:alert") or not f.has(*_OF_OTHERS)
+    asks_each = (f.has("ask:what", "op:count") and f.has("kind:alert")) or not f.has(*_OF_OTHERS)
     if fields and asks_each and not f.has(*_ONE_OF_ALERTS):
         f.tell("group", fields[0])  # "which tactics occur among the alerts"
         f.tell("kind", "alert")

@@ -19,7 +19,7 @@ from sentinel_rag.language.frames.phrases import SILENT, settings, words_of
 from sentinel_rag.language.lexicon import fold
 
 NEAR, SURE = 0.08, 0.5
-_LEAST_OFFERED, _MOST_OFFERED = 0.2, 3
+_LEAST_OFFERED, _FAR, _MOST_OFFERED = 0.2, 0.2, 3
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "account": ("account",), "user": ("account",), "actor": ("account",), "caller": ("account",),
     "target": ("account",),
@@ -162,10 +162,12 @@ class StoredQueries:
     def offered(self, frame: Frame) -> list[Decision]:
         """The calls of the queries that come nearest where none is near enough, for a person to choose from."""
         made: list[Decision] = []
-        for score, entry in self._ranked(frame, features(frame), sentence(frame))[:_MOST_OFFERED]:
+        ranked = self._ranked(frame, features(frame), sentence(frame))[:_MOST_OFFERED]
+        least = max(_LEAST_OFFERED, (ranked[0][0] if ranked else 0.0) - _FAR)
+        for score, entry in ranked:
             named = frame.copy()
             named.tell("template", entry.name)
-            found = to_stored_query(named, self) if score >= _LEAST_OFFERED else None
+            found = to_stored_query(named, self) if score >= least else None
             made += [found] if found is not None and found.calls else []
         return made
 
