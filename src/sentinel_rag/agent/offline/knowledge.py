@@ -509,7 +509,7 @@ async def _answer_steps(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) ->
     """The section of the playbook that fits an incident by its title, tactics and techniques, beside the incident and a
     past one like it. What was done is told from the incident's own record, never from a playbook."""
     like = _in_knowledge(turn, wish.incident)
-    detail, past = await turn.run((_detail_of(wish.incident), past_search("", {}, like=like)))
+    past, detail = await turn.run((past_search("", {}, like=like), _detail_of(wish.incident)))
     if len(detail.rows) != 1:
         return await _no_such_incident(turn, wish, frame, detail)
     new = str(detail.rows[0].get("status") or "") == "New"
@@ -569,7 +569,7 @@ async def _answer_past(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame | No
     detail: ToolRun | None = None
     if wish.incident:
         like = _in_knowledge(turn, wish.incident)
-        detail, *searches = await turn.run((_detail_of(wish.incident), *_searches(wish, "", like)))
+        *searches, detail = await turn.run((*_searches(wish, "", like), _detail_of(wish.incident)))
         if len(detail.rows) == 1:
             found = about_incident(detail.rows[0])
             about = replace(found, words=f"{found.words} {wish.topic}".strip(), names=wish.names)
