@@ -655,7 +655,7 @@ class _Slots:
             self.pointed.append(item.text.strip("[]"))
         elif shape in ("number", "portal") or (shape == "guid" and not owned):
             self.incidents.append(item.text)
-        elif shape in ("upn", "guid") and (self.act in _HANDING | {"take"} or "owner" in self.fields):
+        elif shape in ("upn", "guid") and (self._hands_over() or (shape == "upn" and self.act in _SETTING)):
             if before.sense("to", frozenset({"from"})):
                 return
             if before.sense("person", frozenset({"is"})):
@@ -664,6 +664,9 @@ class _Slots:
             self.values["owner"].append(item.text)
         elif not (shape == "user" and self._name(item, before)) and (shape != "quoted" or self.act != "comment"):
             self.unread.append(item)
+
+    def _hands_over(self) -> bool:
+        return self.act in _HANDING | {"take"} or "owner" in self.fields
 
     def _number(self, item: Item, value: str, before: Item) -> None:
         if before.sense("thing", frozenset({"line"})):
@@ -730,7 +733,7 @@ class _Slots:
     def _owner(self, value: str, before: Item) -> bool:
         if value == "is":
             return True
-        if self.act in _HANDING | {"take"} or "owner" in self.fields:
+        if self._hands_over():
             self.values["owner"].append("unassigned" if value == "nobody" else "me")
         return value == "me" or self.act in _HANDING or "owner" in self.fields
 
