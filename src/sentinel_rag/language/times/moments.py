@@ -128,7 +128,7 @@ def _with_part_of_day(text: str, found: FoundTime, now: Now) -> FoundTime:
 
 
 _BARE_HOURS = re.compile(
-    r"\b(?:between|from)\s+(?P<first>\d\d?)\s*(?:and|to|until|till|-|–|—)\s*(?P<last>\d\d?)"
+    r"(?:\b(?:between|from)\s+|(?<=,)\s*)(?P<first>\d\d?)\s*(?:and|to|until|till|-|–|—)\s*(?P<last>\d\d?)"
     r"(?=\s*(?:$|[?!.,]\s|[?!.,]$|(?:hours|o'?clock)\b))",
     re.IGNORECASE,
 )

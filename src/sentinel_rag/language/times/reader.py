@@ -41,7 +41,11 @@ _NEAR = re.compile(r"\b(?:around|about|near|close\s+to|at\s+the\s+time\s+of)\s*$
 _PART_OF_A_DAY = timedelta(hours=6)
 """What is as long as a morning is a stretch, near which nothing is: "worried about last night"."""
 _RANGE = re.compile(r"\s*(?:-|–|—|\bto\b|\band\b|\buntil\b|\btill\b|\bthrough\b|\bthru\b)\s*", re.IGNORECASE)
-_ATTACH = re.compile(r"\s*,?\s*(?:\b(?:at|on|of|the|between|from)\b\s*)*", re.IGNORECASE)
+_OPENS = r"from|since|after|later\s+than|starting(?:\s+(?:from|at))?"
+_CLOSES = r"before|earlier\s+than|until|till|up\s+to"
+_ATTACH = re.compile(rf"\s*,?\s*(?:\b(?:at|on|of|the|between|{_OPENS}|{_CLOSES})\b\s*)*", re.IGNORECASE)
+_PART_OPENS, _PART_CLOSES = (re.compile(rf"\b(?:{one})\s*$", re.IGNORECASE) for one in (_OPENS, _CLOSES))
+"""Between a day and a time of it: "today after 8 am" is the rest of the day, "yesterday until 9" what came before."""
 _BOUNDED = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|starting(?:\s+(?:from|at|on))?|beginning|as\s+of)\s+(?:the\s+)?$", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
@@ -123,6 +127,10 @@ def _read_absolute(text: str, moments: list[FoundTime], now: Now, around: timede
         width = around or DEFAULT_AROUND
         window = WindowSlot(left.start - width, left.start + width)
         begin = _strip(head, _NEAR)
+    elif shape == "DAT" and _PART_OPENS.search(text, moments[first].end, moments[last].begin):
+        window, begin = WindowSlot(left.start, _day_of(parts, now).end), _strip(head, _PREPOSITION)
+    elif shape == "DAT" and _PART_CLOSES.search(text, moments[first].end, moments[last].begin):
+        window, begin = WindowSlot(_day_of(parts, now).start, left.start), _strip(head, _PREPOSITION)
     elif match := _SINCE.search(head) or (_FROM.search(head) if shape in ("T", "I", "DAT", "TAD") else None):
         window, begin = WindowSlot(left.start, None), match.start()
     elif (after := _ONWARDS.match(text, end) or (_FROM.search(head) and _ON.match(text, end))) is not None:
@@ -234,7 +242,9 @@ def _first_shape(text: str, moments: list[FoundTime]) -> tuple[str, int, int]:
         symbols += {Day: "D", Clock: "T", Instant: "I"}[type(found.moment)]
         if position + 1 < len(moments):
             between = text[found.end : moments[position + 1].begin]
-            symbols += "R" if _RANGE.fullmatch(between) else "A" if _ATTACH.fullmatch(between) else "x"
+            within = isinstance(found.moment, Day) and _ends_within(text, found, moments[position + 1])
+            ranges = not within and _RANGE.fullmatch(between)
+            symbols += "R" if ranges else "A" if _ATTACH.fullmatch(between) else "x"
     for begin in range(0, len(symbols), 2):
         for shape in _SHAPES:
             if symbols.startswith(shape, begin):
@@ -242,6 +252,13 @@ def _first_shape(text: str, moments: list[FoundTime]) -> tuple[str, int, int]:
         if symbols[begin] != "T" or begin + 1 >= len(symbols):
             return symbols[begin], begin // 2, begin // 2
     raise AssertionError(symbols)
+
+
+def _ends_within(text: str, day: FoundTime, end: FoundTime) -> bool:
+    """True for "yesterday until 10:00", which ends on that day; "from yesterday until 10:00" ends later."""
+    head, between = text[: day.begin], text[day.end : end.begin].strip()
+    opened = _BOUNDED.search(head) or _SINCE.search(head)
+    return isinstance(end.moment, Clock) and bool(_PART_CLOSES.fullmatch(between)) and not opened
 
 
 def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: Now) -> tuple[TimeSpan, TimeSpan | None]:
