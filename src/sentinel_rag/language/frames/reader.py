@@ -28,6 +28,7 @@ from sentinel_rag.language.frames.phrases import (
     phrase_book,
     phrases_of,
     sections,
+    settings,
     words_of,
 )
 from sentinel_rag.language.frames.shapes import NAMES, Token, refang, shaped_tokens
@@ -42,6 +43,9 @@ _LINKS = ("meta", "follow", "talk")
 _BREAKS = re.compile(r"[,;:]")
 _DENIAL = re.compile(r"(?<=[,;])\s*\w[^,;.?!]*")
 _A_NUMBER = re.compile(rf"(?<!\d){ANY_NUMBER}(?:{'|'.join(one[1:] for one in ANY_OF_TIME)})?(?!\d)")
+_DASHED = re.compile(r"(?<![\w.#-])[^\W\d_]{2,}(?:-[^\W\d_]{2,})+(?![\w.@-])")
+_LONGEST_UNIT = 3
+"""Letters of a part of such a name that tells a site or a department, whatever else it means."""
 _MAYBE_WORDS = ("host", "user", "template", "table", "operation")
 """Shapes that a word of the language may have."""
 _LEVELS = ("severity", "status", "class")
@@ -201,7 +205,21 @@ class _Attempt:
             if not any(t.start < end and start < t.end for t in shaped):
                 known.append(Token("known", value, start, end))
             place += found[0]
-        return sorted([*shaped, *known], key=lambda one: one.start)
+        taken = [(one.start, one.end) for one in (*shaped, *known)]
+        placed = [
+            Token("host", match[0], *match.span())
+            for match in _DASHED.finditer(text)
+            if self._names_a_place(text, match) and not any(a < match.end() and match.start() < b for a, b in taken)
+        ]
+        return sorted([*shaped, *known, *placed], key=lambda one: one.start)
+
+    def _names_a_place(self, text: str, dashed: re.Match[str]) -> bool:
+        """Whether a word with a dash is a host though it holds no digit: it stands where one does ("on mb-winclient"),
+        and its longer parts are no words."""
+        before = words_of(text[: dashed.start()])[-1:]
+        parts = [part for part in words_of(dashed[0]) if len(part) > _LONGEST_UNIT]
+        strange = all(not self.book.senses(part) and self.book.mend(part) == part for part in parts)
+        return bool(parts) and strange and bool(before) and before[0] in settings(self.book.language, "target")
 
     def _as_token(self, token: Token) -> Token | None:
         """The token, unless it is a word of the language; a number that is written to its noun is one ("inc-124")."""
