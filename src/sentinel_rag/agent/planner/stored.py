@@ -252,6 +252,15 @@ def _behind(frame: Frame, name: str, part: str) -> bool:
     return False
 
 
+def _in_its_part(frame: Frame, name: str, part: str) -> bool:
+    """Whether the words beside a name say its part; what "was started by" another one is the child."""
+    if part != "child":
+        return _behind(frame, name, part)
+    end, passive = frame.text.find(name) + len(name), settings(frame.language, "parent")
+    behind = [item for item in frame.items if item.start >= end and not item.silent][:1]
+    return _behind(frame, name, part) or any(fold(item.text) in passive for item in behind)
+
+
 def contained(frame: Frame, queries: StoredQueries) -> Frame:
     """The frame with an unknown word as what rows are to contain: behind "with" or a comma, where the stored query
     that is asked for takes such a word."""
@@ -272,21 +281,24 @@ def contained(frame: Frame, queries: StoredQueries) -> Frame:
 def _parameters_told(frame: Frame, queries: StoredQueries) -> Frame:
     """The frame with values of parameters that it says by their names ("type 2" for `logon_type`), or as the query's
     own texts write them ("NTLM")."""
-    if not frame.has("topic") or not (frame.unread or frame.has("digits")):
-        return frame
-    told = frame.copy()
     topics = {f"topic:{topic}" for topic in frame.all("topic")}
-    for entry in queries.entries if topics else ():
-        for name, description in entry.described.items() if topics <= entry.whole else ():
+    topics |= {_NEAR_TOPICS.get(topic, topic) for topic in topics}
+    told = frame.copy()
+    for entry in queries.entries if frame.unread or frame.loose or frame.has("digits") else ():
+        for name, description in entry.described.items() if not topics or topics & entry.whole else ():
             what, number = name.rpartition("_")[2], next(iter(told.all("digits")), "")
-            if number and f"{what} {number}" in fold(told.text):
+            if topics and number and f"{what} {number}" in fold(told.text):
                 told.tell("parameter", f"{name}={number}")
                 told.features["num"] = told.features["digits"] = told.features["cmp"] = []
                 told.unread = [word for word in told.unread if fold(word) != what]
-            written = [word for word in told.unread if word in description and not word.islower()]
+            examples = {fold(one.strip()): one.strip() for one in description.partition(": ")[2].split(",")}
+            written = [word for word in (*told.unread, *told.loose) if fold(word) in examples]
             if written and not entry.parameters[name]:
-                told.tell("parameter", f"{name}={written[0]}")
-                told.unread.remove(written[0])
+                told.tell("parameter", f"{name}={examples[fold(written[0])]}")
+                told.unread = [word for word in told.unread if word != written[0]]
+                told.loose = [word for word in told.loose if word != written[0]]
+                if not topics:
+                    told.tell("template", entry.name)
     return told
 
 
@@ -308,7 +320,7 @@ def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, Any], list[str]]
         kinds = set(frame.name_kinds(name))
         fit = [one for one, takes in entry.parameters.items() if one not in values and kinds & set(takes)]
         if fit:
-            fit.sort(key=lambda one: not _behind(frame, name, one))
+            fit.sort(key=lambda one: not _in_its_part(frame, name, one))
             values[fit[0]] = frame.whole.get(name, name) if name.replace(" ", "").isalpha() else name
         elif "process" in kinds and "contains" in entry.parameters and "contains" not in values:
             values["contains"] = name
@@ -367,7 +379,7 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     carried |= {"kind:account", "attr:actor", "attr:closer"}  # who it was is told by most rows of logs
     carried |= {f"attr:{group}" for group in frame.all("group")}
     carried |= {"lit"} if frame.has("table", "operation") else set()
-    carried |= {"severity"} if levels(entry, frame) or "attr:severity" in entry.whole else set()
+    carried |= {"severity", "min"} if levels(entry, frame) or "attr:severity" in entry.whole else set()
     missed = [one for one in lost(frame, "run_kql_query", carried) if not named and not entry.says(words_of(one))]
     if missed:
         return ask(frame, Unclear.NOT_TAKEN, ", ".join(missed))
