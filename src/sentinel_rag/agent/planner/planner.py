@@ -251,7 +251,7 @@ class Planner:
             return Decision(DecisionKind.OUT_OF_SCOPE, f)
         wish = read_wish(f, now)
         if wish is not None and (f.has("know") or not f.has("op:summary")):  # "what does the week look like"
-            return replace(call(f, SEARCH_TOOL, _searched(wish)), wish=wish)
+            return searched(f, wish)
         if f.has("meta:oos") and not f.has("incident", "name"):
             return Decision(DecisionKind.OUT_OF_SCOPE, f)
         if f.has("meta:leisure") and not f.has(*_OF_WORK) and len(f.all("topic")) < _SURELY_LOGS:
@@ -720,7 +720,12 @@ def _sample(f: Frame) -> Decision:
     return replace(narrowed if narrowed.calls else call(f, tool, {}), kind=DecisionKind.SAMPLE, frame=f)
 
 
-def _searched(wish: KnowledgeWish) -> dict[str, JsonValue]:
+def searched(f: Frame, wish: KnowledgeWish) -> Decision:
+    """The search of the knowledge base that a wish asks for."""
+    return replace(call(f, SEARCH_TOOL, _search(wish)), wish=wish)
+
+
+def _search(wish: KnowledgeWish) -> dict[str, JsonValue]:
     past = wish.sought in (Sought.PAST, Sought.CLOSED)
     told: dict[str, JsonValue] = {"collection": INCIDENTS if past else PLAYBOOKS}
     if wish.sought is Sought.CATALOGUE:
