@@ -13,10 +13,10 @@ from sentinel_rag.agent.planner import binding
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option
-from sentinel_rag.agent.planner.knowledge import read_wish
-from sentinel_rag.agent.planner.leaning import on_open_ground, settled, unmoored, with_effect
+from sentinel_rag.agent.planner.knowledge import Sought, read_wish, wish_after
+from sentinel_rag.agent.planner.leaning import left_behind, on_open_ground, settled, unmoored, with_effect
 from sentinel_rag.agent.planner.plan import View
-from sentinel_rag.agent.planner.planner import Planner
+from sentinel_rag.agent.planner.planner import Planner, searched
 from sentinel_rag.agent.planner.questions_back import with_options
 from sentinel_rag.agent.planner.sentence import Done, Readings
 from sentinel_rag.agent.things import ListItem
@@ -37,13 +37,20 @@ class Talk(Context):
     def decide_frame(self, planner: Planner, frame: Frame, now: datetime) -> Decision:
         """What becomes of one sentence that was read."""
         wish = read_wish(frame, now)
+        goes_on = wish is None or (wish.sought is Sought.PLAYBOOK and wish.points)
+        further = wish_after(frame, self.before.wish) if goes_on and self.before is not None else None
+        if further is not None:
+            return searched(frame, further)
         alone = about_assistant(frame) or (wish is not None and wish.stands_alone)
         if wish is not None and wish.of_focus and self.spoken and not frame.has("ref"):
             frame = frame.copy()
             frame.tell("ref", "it")  # "had one like that before" is about the incident that is spoken of
         done = frame if alone else binding.complete(self, frame, now)
         decision = self._decided(planner, done, now)
-        return decision if isinstance(done, Option) else on_open_ground(frame, decision, self.waiting)
+        if isinstance(done, Option):
+            return decision
+        pointed = [item for each in self.pointed for item in each.items]
+        return left_behind(frame, on_open_ground(frame, decision, self.waiting), self.before, pointed)
 
     def pick(self, planner: Planner, frame: Frame, now: datetime) -> Decision | None:
         """What was offered and is picked by the sentence; None if it picks nothing."""

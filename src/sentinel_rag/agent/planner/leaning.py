@@ -6,7 +6,7 @@ and not answered is no ground to build on with certainty: the ways to go on from
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -31,7 +31,7 @@ from sentinel_rag.agent.planner.sentence import (
     unmarked,
 )
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.agent.things import ALERT
+from sentinel_rag.agent.things import ALERT, INCIDENT, ListItem
 from sentinel_rag.language.frames import Frame
 
 _HALF_READ = frozenset(
@@ -44,8 +44,11 @@ _HALF_READ = frozenset(
 )  # fmt: skip
 """Reasons to ask back after which it is open from where a sentence goes on: from that question or the one before."""
 _NOT_ANSWERED = frozenset(
-    {Unclear.UNREAD, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE, Unclear.NO_STORED_QUERY, Unclear.CANNOT_LEAVE_OUT}
-)
+    {
+        Unclear.UNREAD, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE, Unclear.NO_STORED_QUERY, Unclear.CANNOT_LEAVE_OUT,
+        Unclear.NUMBER_OF_WHAT,
+    }
+)  # fmt: skip
 """Reasons to ask back that name what was not understood and offer nothing to pick."""
 _MISREAD = (Unclear.UNREAD, Unclear.TIME)
 _TOLD_AGAIN = ("attr:detail", "all:all")
@@ -54,9 +57,18 @@ _LINE = frozenset({"item"})
 _READS_TABLES = ("search_logs", "run_kql_query", "describe_table")
 _SAME_QUERY = ("follow", "cmp:only", "threat", "program", "talk", "enough", "ref", "meta", "plural")
 """What may stand beside a time or a word of a title that narrows the rows of the same logs."""
+_OF_A_BOUND = ("topic", "cmp", "num", "digits")
+"""What a bound of the same logs says: "at least 50 denials"."""
 _PRONOUNS = ("ref:it", "ref:its", "ref:within")
 _PLEASANTRY = "small_talk"
 _FEW = 2
+_OF_CASES = ("query_incidents", "query_alerts", "get_incident_detail", "get_alert_trend", "get_top_entities")
+_NAMES_CASES = (
+    "name", "incident", "alert_id", "digits", "status", "severity", "min", "owner", "class", "product", "op:top",
+    "talk:back", "talk:again", "talk:undo", "list_of", "item",
+    *(f"kind:{kind}" for kind in sorted(LISTED)),
+)  # fmt: skip
+"""What tells that incidents or alerts are meant, or an answer of before the last one."""
 _NOUNS = {
     "query_incidents": "incidents", "query_alerts": "alerts", "get_incident_detail": "incident",
     "get_top_entities": "ranking", "get_alert_trend": "trend", "get_threat_summary": "situation",
@@ -203,8 +215,9 @@ def _readings(asked: FrameCompletion, rule: LeaningRule, told: frozenset[str]) -
     if waiting is not None and waiting.reason in _HALF_READ and not restated:
         grounds = [_understood(waiting.frame), *([] if base is None else [base.frame])]
         taken = [unmarked(merged(ground, frame)) for ground in grounds]
-        taken += [unmarked(frame)] if rule.ask else []
-        return Readings(tuple(taken), frame, open_question=waiting)
+        taken += [unmarked(frame)] if "alone" in rule.take else []
+        alone = "alone" in rule.take
+        return Readings(tuple(taken), frame, leans="is:leans" in told, alone=alone, open_question=waiting)
     if base is None:
         return ask(frame, Unclear.NOTHING_SHOWN)
     ways = {
@@ -218,7 +231,9 @@ def _readings(asked: FrameCompletion, rule: LeaningRule, told: frozenset[str]) -
 def _same_query(asked: FrameCompletion, base: Decision, told: Frame) -> Frame:
     """The frame with the stored query that was asked before, where only a time or a word in its rows is said."""
     query = base.calls[0].arguments.get("template") if base.calls else None
-    if query is not None and (asked.frame.window or asked.frame.has("title")) and asked.only(*_SAME_QUERY):
+    bound = asked.frame.has("symbol") and set(asked.frame.all("topic")) <= set(base.frame.all("topic"))
+    said = asked.frame.window or asked.frame.has("title") or bound
+    if query is not None and said and asked.only(*_SAME_QUERY, *(_OF_A_BOUND if bound else ())):
         told.tell("template", str(query))
     return told
 
@@ -247,6 +262,8 @@ def settled(readings: Readings, made: Sequence[Decision], before: Decision | Non
         and all(each.kind is DecisionKind.CALL for each in made)
     ):
         return with_effect(readings.said, answered[0], before)  # from wherever it goes on, it says the same
+    if back is not None and readings.alone and [made[-1]] == answered and not readings.leans:
+        return answered[0]  # a question of its own, which no other one makes sense of
     if back is not None:
         return offering(first.frame, answered, back.reason, *back.values)
     # Without a mark that leans, a question that only joined to the one before finds no stored query stands alone.
@@ -282,6 +299,17 @@ def unmoored(readings: Readings, made: Decision, before: Decision | None) -> Dec
         return made
     same = [call.tool for call in made.calls[:1]] == [call.tool for call in before.calls[:1]]
     return made if same else offering(made.frame, [made], Unclear.SAME_OR_ALL)
+
+
+def left_behind(said: Frame, made: Decision, before: Decision | None, pointed: Iterable[ListItem]) -> Decision:
+    """The decision, or a question back where a sentence that goes on from logs, tables or documents, and names nothing
+    else, would be answered by incidents or alerts."""
+    leans = said.has("follow", "add", "ref", "that", "cmp:only", "drop") and is_fragment(said)
+    bound = any(item.kind in (INCIDENT, ALERT) for item in pointed)
+    if before is None or not before.calls or made.kind is not DecisionKind.CALL or not leans or bound:
+        return made
+    other = before.calls[0].tool not in _OF_CASES and made.calls[0].tool in _OF_CASES
+    return offering(made.frame, [made], Unclear.SAME_OR_ALL) if other and not said.has(*_NAMES_CASES) else made
 
 
 def with_effect(said: Frame, made: Decision, before: Decision | None) -> Decision:

@@ -18,6 +18,7 @@ from sentinel_rag.language.frames import Frame
 LISTED = frozenset({"incident", "alert"})
 """Kinds of things that lists are of."""
 _FIELDS_OF_TIME = {"created", "updated", "closed_time"}
+_STEPS = {"hour", "day", "week"}
 _FILTERS = ("severity", "status", "owner", "title", "tactic", "product", "rows")
 """Slots that narrow rows, or put them in order."""
 
@@ -39,6 +40,7 @@ def _types(name: str) -> tuple[str, ...]:
 def is_fragment(frame: Frame) -> bool:
     """True for a sentence of filters, times, fields or names alone, that leaves out what it is about."""
     whole = frame.has("name", "incident", "op:top") and asks_of_a_thing(frame)
+    whole |= frame.has("incident") and frame.has("op:list")  # "I would like to read incident 12"
     return not whole and not frame.has(*_types("anew"))
 
 
@@ -109,6 +111,8 @@ def merged(before: Frame, said: Frame) -> Frame:
             _carry(frame, before, types)
     if said.has("class", "when") and said.has("not", "when") and not said.has("status"):
         _carry(frame, before, ("status",))
+    if said.has("class") and not said.has("when"):
+        _carry(frame, before, ("when",))  # "and true positives?" behind what was closed last week
     if said.has("add"):
         _added(frame, before, said)
     if before.has("not", "without") and not said.has("not", "without") and _narrowing(frame) & _narrowing(before):
@@ -116,7 +120,7 @@ def merged(before: Frame, said: Frame) -> Frame:
     if of_one:
         frame.window = dict(said.window)
     by_closing = said.has("when") and not said.has("status")
-    if before.window and not said.window and not before.has("status:Closed") and not by_closing:
+    if before.window and not said.window and not before.has("status:Closed", "when:closed", "class") and not by_closing:
         frame.features["when"] = ["created"]  # rows of a time that are closed by now, and not those closed then
     if said.has("all", "among:all"):
         frame.features["limit"] = []
@@ -179,8 +183,11 @@ def _carry_how(frame: Frame, before: Frame, said: Frame) -> None:
     """What stays of the last question where another field or kind is asked for: a ranking, a trend."""
     if before.has("op:top") and said.has("kind") and not said.has("kind:alert", "kind:incident", "op"):
         _carry(frame, before, ("op",))
-    if said.has("unit", "group") and not said.has("kind", "topic") and set(said.all("attr")) <= set(said.all("group")):
+    grouped = said.has("unit", "group") and set(said.all("attr")) <= set(said.all("group"))
+    if (grouped or (said.has("by") and before.has("topic"))) and not said.has("kind", "topic"):
         _carry(frame, before, ("kind", "op", "topic"))
+    if said.has("unit") and not said.has("group", "op") and set(before.all("group")) & _STEPS:
+        frame.features["group"], frame.features["unit"] = said.all("unit"), []  # "back to days", of a curve by weeks
     if (
         before.has("topic")
         and said.has("kind")

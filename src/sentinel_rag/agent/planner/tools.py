@@ -34,6 +34,7 @@ NARROWING = (
     "severity", "min", "above", "status", "title", "owner", "name", "incident", "product", "tactic", "class",
     "without", "not", "both", "closed_by",
 )  # fmt: skip
+_INHERITED = ("class", "severity", "min", "above", "status", "owner", "product", "tactic")
 _NOT_SETTLED = ("New", "InProgress")
 _OPEN_ALERTS = "Alerts have no status Open. New and InProgress are not settled yet, so I asked for both."
 _STATUS_OF_INCIDENTS = {"InProgress": "Active", "Dismissed": "Closed"}
@@ -106,7 +107,14 @@ def lost(frame: Frame, tool: str, more: Iterable[str] = ()) -> list[str]:
     carried = {*carries()["every"], *carries()[tool], *TAKES[tool], *more} - {"plural"}
     carried |= {f"kind:{kind}" for kind in frame.all("of_kind")}
     titles = " ".join(frame.all("title"))
-    return [
+    inherited = [
+        value
+        for type_ in _INHERITED
+        if type_ not in carried and not any(item.sense(type_) for item in frame.items)
+        for value in frame.all(type_)
+        if f"{type_}:{value}" not in carried and value not in frame.text
+    ]  # from the question before: no word of this one says it
+    return inherited + [
         item.text
         for item in frame.items
         if not any(type_ in SILENT for type_, _ in item.senses)
