@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, ask
 from sentinel_rag.agent.planner.merging import LISTED, is_fragment, is_list, merged, moved, without
-from sentinel_rag.agent.planner.sentence import Done, FrameCompletion, unmarked
+from sentinel_rag.agent.planner.sentence import LISTED_KINDS, Done, FrameCompletion, unmarked
 from sentinel_rag.agent.things import ALERT, INCIDENT
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
@@ -64,6 +64,8 @@ def acted(asked: FrameCompletion) -> Done | None:
         told = unmarked(merged(base.frame, frame))
         told.said = ""  # "drop the low stuff" is no order to change any
         return told if is_fragment(frame) else None
+    if frame.has("shift:earlier", "previous") and frame.has("num", "limit") and _newest_first(asked):
+        return _next_page(asked)  # "the 5 before"
     if frame.has("shift") and not frame.window:
         fragment = is_fragment(without_compare(frame))
         return (moved_time(asked) if fragment else None) or _beside_a_moment(asked)
@@ -106,6 +108,11 @@ def _next_page(asked: FrameCompletion) -> Done:
     if limit is not None or asked.frame.has("talk:rest"):
         arguments["limit"] = MAX_LIMIT if limit is None else int(limit)
     return replace(before, calls=(Call(made.tool, arguments),))
+
+
+def _newest_first(asked: FrameCompletion) -> bool:
+    before = asked.talk.before
+    return before is not None and before.frame.has("order:newest") and asked.talk.unlisted < asked.talk.turn
 
 
 def _earlier(asked: FrameCompletion, decisions: Sequence[Decision]) -> Done:
@@ -182,7 +189,8 @@ def timed(asked: FrameCompletion) -> Done | None:
         return None
     if frame.has("digits") and not frame.has("limit", "kind:incident"):
         return ask(unmarked(frame), Unclear.WHICH_MOMENT)  # "between 8 and 12 that day"
-    ranked, unit = told.startswith(_PEAK), told.removeprefix(_PEAK)
+    rows = told == "then" and frame.has(*LISTED_KINDS)  # the incidents of the whole period that was asked about
+    ranked, unit = told.startswith(_PEAK), "period" if rows else told.removeprefix(_PEAK)
     window = _told_time(asked, unit, ranked=ranked)
     plain = unmarked(frame, ("moment",))
     if window:
@@ -205,7 +213,7 @@ def _asks_of_then(asked: FrameCompletion) -> bool:
     times = talk.moment or any(each is not None and each.frame.window for each in (talk.before, talk.waiting))
     waits = talk.waiting is not None and talk.waiting.reason is Unclear.WHICH_MOMENT
     around = bool(asked.frame.time_said)  # "around then"
-    asks = asked.frame.has("topic") and bool(times or waits)
+    asks = asked.frame.has("topic", "when", *LISTED_KINDS) and bool(times or waits)
     return any(item.sense("moment") for item in last) and (asks or around)
 
 

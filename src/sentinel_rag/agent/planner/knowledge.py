@@ -54,8 +54,10 @@ _OF_ROWS = ("kind:alert", "kind:incident", "op:exists", "op:priority", "op:summa
 """What makes "should we ..." a question about rows."""
 
 
-_NAMES_A_TOPIC = ("title", "maybe_title", "guess", "tactic", "technique", "threat")
-_GOES_ON = (*_NAMES_A_TOPIC, "follow", "ref", "add", "ask", "relative", "modal", "do", "all", "singular", "know")
+_GOES_ON = (
+    "title", "maybe_title", "guess", "tactic", "technique", "threat", "follow", "ref", "add", "ask", "relative",
+    "modal", "do", "all", "singular", "know", "rel",
+)  # fmt: skip
 """Types of features that a sentence about a playbook may have which goes on from the one before."""
 
 
@@ -383,18 +385,16 @@ def _about_playbooks(words: _Words, incident: str, *, done: bool = False) -> Kno
 def wish_after(frame: Frame, before: KnowledgeWish | None) -> KnowledgeWish | None:
     """What a sentence that goes on from a question for a playbook wants: more of the one that it points at, else the
     playbook for what it names; None where it says anything of the workspace."""
-    said = {type_ for type_, values in frame.features.items() if values}
-    if (
-        before is None
-        or before.sought not in (Sought.PLAYBOOK, Sought.STEPS)
-        or not said <= {*_GOES_ON}
-        or frame.window
-    ):
-        return None
+    said = {
+        type_
+        for type_, values in frame.features.items()
+        if {(type_, value) for value in values} - {("op", "list"), ("attr", "detail")}
+    }
     words = _words(frame)
-    if not words.topic or not (frame.has("follow", "ref", "add") or said <= {*_NAMES_A_TOPIC}):
+    goes_on = before is not None and before.sought in (Sought.PLAYBOOK, Sought.STEPS) and said <= {*_GOES_ON}
+    if before is None or not goes_on or frame.window or not words.topic:
         return None
-    same = {"it", "its", "there"} & {*frame.all("ref")}
+    same = frame.has("ref:it", "ref:its", "ref:there") or not words.beside_phases
     topic = f"{before.topic} {words.topic}" if same else words.topic
     return KnowledgeWish(sought=Sought.PLAYBOOK, topic=topic, phase=words.phase, filters=_technique(frame))
 

@@ -193,6 +193,7 @@ def _of_a_thing(asked: FrameCompletion, told: frozenset[str]) -> Done | None:
         if alert is not None:
             return asked.bound([alert])
     implied = frame.has("attr") and not frame.has("name", "incident", "by", "group", "kind:alert", "kind:incident")
+    implied = implied and not frame.has("op:average", "ref:they", "ref:them")  # of several, and not of the one in focus
     base = _base(asked, told)
     if implied and "is:of_the_list" not in told and (base is None or not base.frame.has("incident", "name")):
         item, candidates = asked.it("")
@@ -304,7 +305,7 @@ def unmoored(readings: Readings, made: Decision, before: Decision | None) -> Dec
 def left_behind(said: Frame, made: Decision, before: Decision | None, pointed: Iterable[ListItem]) -> Decision:
     """The decision, or a question back where a sentence that goes on from logs, tables or documents, and names nothing
     else, would be answered by incidents or alerts."""
-    leans = said.has("follow", "add", "ref", "that", "cmp:only", "drop") and is_fragment(said)
+    leans = said.has("follow", "add", "ref", "that", "cmp:only", "drop", "by", "unit", "group") and is_fragment(said)
     bound = any(item.kind in (INCIDENT, ALERT) for item in pointed)
     if before is None or not before.calls or made.kind is not DecisionKind.CALL or not leans or bound:
         return made

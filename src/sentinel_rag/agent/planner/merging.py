@@ -149,6 +149,9 @@ def _in_its_role(before: Frame, said: Frame) -> Frame:
     ranks = before.has("op:top", "op:trend") and not before.has("kind:incident")
     if ranks and said.has("cmp:only") and said.has("severity", "min") and said.all("kind") == ["alert"]:
         frame.features["kind"] = []  # what is ranked are alerts: "only high alerts"
+    if said.has("by") and said.has("name") and before.has("status:Closed") and before.has("kind:incident"):
+        frame.features["closed_by"] = [said.whole.get(name, name) for name in said.all("name")]
+        frame.features["name"] = []  # "by keller?", behind incidents that were closed
     owned = before.has("owner") and not before.has("owner:unassigned", "name", "incident")
     if owned and len(said.all("name")) == 1 and not said.has("owner", *_types("anew"), *_types("of_a_thing")):
         frame.features["owner"], frame.features["name"], frame.features["of_kind"] = said.all("name"), [], []

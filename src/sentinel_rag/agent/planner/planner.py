@@ -665,7 +665,7 @@ def _features(f: Frame) -> frozenset[str]:
         "things": any(kind not in ("incident", "alert", "thing") for kind in f.all("kind")),
         "two_periods": f.other_window or (f.has("op:compare") and f.window),
         "table_size": _asks_table_size(f),
-        "trend": (f.has("op:trend") or {*f.all("group")} & _UNITS) and not f.has("topic", "name"),
+        "trend": (f.has("op:trend") or {*f.all("group")} & _UNITS) and not f.has("topic", "name", "kind:table"),
         # Topics of the logs, groups, means, rankings of what is no entity.
         "stored": (
             groups

@@ -136,7 +136,11 @@ def _bare_number(asked: FrameCompletion) -> Done | None:
     screen = asked.pointed_list()
     of_a_ranking = screen is not None and screen.items[0].kind == ENTITY and frame.has(*LISTED_KINDS)
     about_incident |= of_a_ranking
-    if len(numbers) != 1 or (not about_incident and frame.has("kind", "name", "cmp", "unit", "group", "limit")):
+    if (
+        frame.has("shift", "previous")
+        or len(numbers) != 1
+        or (not about_incident and frame.has("kind", "name", "cmp", "unit", "group", "limit"))
+    ):
         return None
     item, value = numbers[0]
     if item.text != value and counted == "digits":
@@ -234,6 +238,8 @@ def pointed(asked: FrameCompletion) -> Done | None:
         return None
     if refs == ["within"] and frame.has("digits", "name", "incident"):
         return None
+    if refs and set(refs) <= {"it", "within"} and frame.has("kind:incident") and _of_the_answer(asked):
+        return unmarked(merged(before.frame, unmarked(frame))) if before is not None else None
     if "other" in refs:
         return _other(asked)
     if "there" in refs:
@@ -267,6 +273,13 @@ def pointed(asked: FrameCompletion) -> Done | None:
     if noun in LISTED:
         _forget_noun(asked, noun)
     return asked.bound([item])
+
+
+def _of_the_answer(asked: FrameCompletion) -> bool:
+    """True where "in it" is in the answer: incidents are in no incident, but in the rows or the report before."""
+    before, (item, candidates) = asked.talk.before, asked.it("")
+    things = candidates if item is None else (item,)
+    return before is not None and is_list(before.frame) and all(one.kind in LISTED for one in things)
 
 
 def _there(asked: FrameCompletion) -> Done | None:

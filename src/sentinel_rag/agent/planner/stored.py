@@ -44,7 +44,7 @@ _COMPARE = frozenset({"compare"})
 _UNITS = ("hour", "day", "week")
 _ALSO_CARRIED = ("status", "severity", "class", "owner")
 """What a query tells beside what it is found by."""
-_TOLD_APART = ("topic:", "unit:", "prop:", "word:")
+_TOLD_APART = ("topic:", "unit:", "prop:", "word:", "op:average")
 _NEAR_TOPICS = {"topic:signin": "topic:logon", "topic:logon": "topic:signin"}
 """What people say for one another: who "logged in" to a host has a logon, not a sign-in."""
 _NEARLY = 0.9
