@@ -49,6 +49,7 @@ def test_a_literal_is_read(text: str, kind: Kind, value: object) -> None:
 MOMENTS = [
     "2026-11-26 23:20 UTC",
     "2026-11-26T23:20:00Z",
+    "11-26 23:20",
     "26 November 2026 at 23:20 UTC",
     "November 26, 2026, 11:20 PM UTC",
     "26. November 2026 um 23:20 UTC",
