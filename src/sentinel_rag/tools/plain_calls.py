@@ -12,12 +12,11 @@ import json
 import logging
 import math
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sentinel_rag.contracts.trusted_meta import READERS
@@ -67,23 +66,86 @@ def again(body: bytes, receive: Receive) -> Receive:
 
 METHOD = "tools/call"
 _PREFIX = "io.modelcontextprotocol/"
-_ENVELOPE = frozenset({f"{_PREFIX}protocolVersion", f"{_PREFIX}clientInfo", f"{_PREFIX}clientCapabilities"})
-_BESIDE = frozenset({READERS, "traceparent"})
 _INTERNAL_ERROR = {"code": -32603, "message": "Internal server error"}
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    request_id: int | str
-    tool: str
+class _Exact(msgspec.Struct, forbid_unknown_fields=True):
+    """An object with the members that it names and no other."""
+
+
+class _Params(_Exact):
+    name: str
     arguments: dict[str, Any]
-    meta: dict[str, Any]
+    meta: dict[str, Any] = msgspec.field(name="_meta")
 
 
-class PlainCalls:
-    """Wraps the library's application. `call` runs one of `tools`, `server` is what results name as their server:
-    `name` and `version`."""
+class _Call(_Exact):
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    method: Literal["tools/call"]
+    params: _Params
+
+
+class _Client(_Exact):
+    name: str
+    version: str
+
+
+class _Envelope(_Exact):
+    """What stands beside a call; the last two may be left out."""
+
+    version: str = msgspec.field(name=f"{_PREFIX}protocolVersion")
+    client: _Client = msgspec.field(name=f"{_PREFIX}clientInfo")
+    capabilities: _Exact = msgspec.field(name=f"{_PREFIX}clientCapabilities")
+    readers: Any = msgspec.field(name=READERS, default=None)
+    traceparent: Any = None
+
+
+class _FirstPage(_Exact):
+    meta: Any = msgspec.field(name="_meta", default=None)
+
+
+class _Question(msgspec.Struct):
+    """A question for the first page, or for all there is."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    method: str
+    params: _FirstPage = msgspec.field(default_factory=_FirstPage)
+
+
+class _Shortcut:
+    """Wraps the library's `app`: answers what `_wanted` names, and hands on all else exactly as it came."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wanted = self._wanted(scope, Headers(scope=scope))
+        if wanted is None:
+            await self._app(scope, receive, send)
+            return
+        body = await body_of(receive)
+        if body is None:
+            return
+        try:
+            answer = await self._answer(wanted, body)
+        except (msgspec.DecodeError, RecursionError):
+            await self._app(scope, again(body, receive), send)
+            return
+        await Response(_encoded({"jsonrpc": "2.0", **answer}), media_type="application/json")(scope, receive, send)
+
+    def _wanted(self, scope: Scope, headers: Headers) -> str | None:
+        raise NotImplementedError
+
+    async def _answer(self, wanted: str, body: bytes) -> dict[str, Any]:
+        """Its id and its result or error. Raises DecodeError or RecursionError for what the library is to answer."""
+        raise NotImplementedError
+
+
+class PlainCalls(_Shortcut):
+    """`call` runs one of `tools`, `server` is what results name as their server: `name` and `version`."""
 
     def __init__(
         self,
@@ -92,28 +154,12 @@ class PlainCalls:
         tools: Collection[str],
         server: Mapping[str, str],
     ) -> None:
-        self._app = app
+        super().__init__(app)
         self._call = call
         self._tools = frozenset(tools)
         self._server = dict(server)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        tool = self._tool_of(scope, headers)
-        if tool is None:
-            await self._app(scope, receive, send)
-            return
-        body = await body_of(receive)
-        if body is None:
-            return
-        call = _call_in(body, tool)
-        if call is None:
-            await self._app(scope, again(body, receive), send)
-            return
-        answer = {"jsonrpc": "2.0", "id": call.request_id, **await self._outcome(call)}
-        await Response(_encoded(answer), media_type="application/json")(scope, receive, send)
-
-    def _tool_of(self, scope: Scope, headers: Headers) -> str | None:
+    def _wanted(self, scope: Scope, headers: Headers) -> str | None:
         """The tool that the headers name; None where anything is not as the gateway sends it."""
         if method_of(scope, headers) != METHOD or any(name.startswith("mcp-param-") for name in headers):
             return None
@@ -124,54 +170,27 @@ class PlainCalls:
         tool = headers.get("mcp-name", "")
         return tool if once and json_both_ways and tool in self._tools else None
 
-    async def _outcome(self, call: _Call) -> dict[str, Any]:
+    async def _answer(self, wanted: str, body: bytes) -> dict[str, Any]:
+        call = msgspec.json.decode(body, type=_Call)
+        params = call.params
+        if params.name != wanted or msgspec.convert(params.meta, _Envelope).version != PROTOCOL:
+            raise msgspec.DecodeError
         try:
-            answer = await self._call(call.tool, call.arguments, call.meta)
+            answer = await self._call(params.name, params.arguments, params.meta)
         except Exception:  # none should; if one does, the gateway hears what the library would have told it
-            _LOG.exception("a call of %s raised", call.tool)
-            return {"error": _INTERNAL_ERROR}
+            _LOG.exception("a call of %s raised", params.name)
+            return {"id": call.id, "error": _INTERNAL_ERROR}
         beside = {name: value for name, value in answer.meta.items() if value is not None}
         return {
+            "id": call.id,
             "result": {
                 "_meta": {**beside, f"{_PREFIX}serverInfo": self._server},
                 "content": [{"text": answer.text, "type": "text"}],
                 "isError": answer.is_error,
                 "resultType": "complete",
                 "structuredContent": dict(answer.value),
-            }
+            },
         }
-
-
-def _call_in(body: bytes, tool: str) -> _Call | None:
-    """The call of `tool`, whole and with nothing beside it that this module does not know; None for anything else."""
-    try:
-        message = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(message, dict) or message.keys() != {"jsonrpc", "id", "method", "params"}:
-        return None
-    request_id, params = message["id"], message["params"]
-    if (message["jsonrpc"], message["method"]) != ("2.0", METHOD) or type(request_id) not in (int, str):
-        return None
-    if not isinstance(params, dict) or params.keys() != {"name", "arguments", "_meta"} or params["name"] != tool:
-        return None
-    arguments, meta = params["arguments"], params["_meta"]
-    if not isinstance(arguments, dict) or not isinstance(meta, dict) or not _is_envelope(meta):
-        return None
-    return _Call(request_id, tool, arguments, meta)
-
-
-def _is_envelope(meta: dict[str, Any]) -> bool:
-    if not _ENVELOPE <= meta.keys() <= _ENVELOPE | _BESIDE:
-        return False
-    client = meta[f"{_PREFIX}clientInfo"]
-    named = isinstance(client, dict) and client.keys() == {"name", "version"}
-    return (
-        named
-        and all(isinstance(text, str) for text in client.values())
-        and meta[f"{_PREFIX}clientCapabilities"] == {}
-        and meta[f"{_PREFIX}protocolVersion"] == PROTOCOL
-    )
 
 
 def _encoded(answer: dict[str, Any]) -> str:
@@ -192,29 +211,23 @@ def _finite(value: Any) -> Any:
 
 # The gateway asks both of every server when it starts. Answered from memory, they do not make a server load the
 # protocol's library before anybody calls a tool. They are the library's own answers, field by field; a test holds the
-# two against each other. Whatever is not exactly such a question in the protocol without sessions goes on to the
-# library.
-class FixedAnswers:
-    """Wraps the library's application. `answers` maps a method to its result."""
+# two against each other.
+class FixedAnswers(_Shortcut):
+    """`answers` maps a method to its result."""
 
     def __init__(self, app: ASGIApp, answers: Mapping[str, Mapping[str, Any]]) -> None:
-        self._app = app
+        super().__init__(app)
         self._answers = answers
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        method = method_of(scope, Headers(scope=scope))
-        if method is None or method not in self._answers:
-            await self._app(scope, receive, send)
-            return
-        body = await body_of(receive)
-        if body is None:
-            return
-        request_id = _id_of(body, method)
-        if request_id is None:
-            await self._app(scope, again(body, receive), send)
-        else:
-            answer = {"jsonrpc": "2.0", "id": request_id, "result": self._answers[method]}
-            await JSONResponse(answer)(scope, receive, send)
+    def _wanted(self, scope: Scope, headers: Headers) -> str | None:
+        method = method_of(scope, headers)
+        return method if method in self._answers else None
+
+    async def _answer(self, wanted: str, body: bytes) -> dict[str, Any]:
+        question = msgspec.json.decode(body, type=_Question)
+        if question.method != wanted:
+            raise msgspec.DecodeError
+        return {"id": question.id, "result": self._answers[wanted]}
 
 
 def fixed_answers(server: Mapping[str, str], tools: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -223,17 +236,3 @@ def fixed_answers(server: Mapping[str, str], tools: list[dict[str, Any]]) -> dic
     about = {"_meta": {"io.modelcontextprotocol/serverInfo": dict(server)}}
     capabilities = {"capabilities": {"tools": {"listChanged": False}}, "supportedVersions": [PROTOCOL]}
     return {"server/discover": {**common, **capabilities, **about}, "tools/list": {**common, "tools": tools, **about}}
-
-
-def _id_of(body: bytes, method: str) -> int | str | None:
-    """The id of a plain question for the first page; None for anything else."""
-    try:
-        question = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    if not isinstance(question, dict) or question.get("jsonrpc") != "2.0" or question.get("method") != method:
-        return None
-    parameters = question.get("params", {})
-    request_id = question.get("id")
-    plain = isinstance(parameters, dict) and set(parameters) <= {"_meta"}
-    return request_id if plain and isinstance(request_id, int | str) and not isinstance(request_id, bool) else None
