@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
@@ -34,7 +36,7 @@ from sentinel_rag.sentinel.templates.template_registry import (
     misnamed_files,
     template_paths,
 )
-from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
+from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._moments import window_of
 from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.cli.ask import not_utf8, read_text
@@ -43,21 +45,17 @@ from sentinel_rag.surfaces.rendering.visible import plain_cell, safe, safe_cell
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.kql_guard import GuardReport
     from sentinel_rag.sentinel.logs.log_tables import LogsTable
-    from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess
 
 
-class KqlAccess(Protocol):
-    """One workspace by name. Both methods raise SentinelError."""
+@dataclass(frozen=True, slots=True)
+class KqlAccess:
+    """One workspace by name. Both functions raise SentinelError."""
 
     name: str
-
-    def schema(self) -> Mapping[str, Mapping[str, str]]:
-        """Table -> column -> KQL type."""
-        ...
-
-    def answer(self, kql: str, span: TimeWindow) -> LogsTable:
-        """The rows of a query over `span` of TimeGenerated."""
-        ...
+    schema: Callable[[], Mapping[str, Mapping[str, str]]]
+    """Table -> column -> KQL type."""
+    answer: Callable[[str, TimeWindow], LogsTable]
+    """The rows of a query over a span of TimeGenerated."""
 
 
 @contextmanager
@@ -67,46 +65,22 @@ def kql_access(settings: Settings, requested: str | None) -> Iterator[KqlAccess]
 
     chosen = settings.named(choose_workspace(settings, requested)) if settings.workspaces else None
     if chosen is not None and not chosen.embedded:
-        yield _OnAzure(chosen)
+        from sentinel_rag.app.azure import azure_schema, query_azure
+
+        yield KqlAccess(chosen.name, partial(azure_schema, chosen), partial(query_azure, chosen))
         return
+    from sentinel_rag.sentinel.logs.log_analytics import timespan_text
+    from sentinel_rag.sentinel.logs.log_tables import decode_table
     from sentinel_rag.surfaces.cli._workspace_access import workspace_access
+    from sentinel_rag.workspace.table_schemas import reference_tables
 
     with workspace_access(settings, requested if chosen is None else chosen.name, writes=False) as access:
-        yield _Embedded(access)
 
+        def answer(kql: str, span: TimeWindow) -> LogsTable:
+            found = access.query(kql, timespan_text(span))
+            return decode_table(found, kql, partial_reason=found["partial"])
 
-class _OnAzure:
-    def __init__(self, workspace: NamedWorkspace) -> None:
-        self.name = workspace.name
-        self._workspace = workspace
-
-    def schema(self) -> Mapping[str, Mapping[str, str]]:
-        from sentinel_rag.app.azure import azure_schema
-
-        return azure_schema(self._workspace)
-
-    def answer(self, kql: str, span: TimeWindow) -> LogsTable:
-        from sentinel_rag.app.azure import query_azure
-
-        return query_azure(self._workspace, kql, span)
-
-
-class _Embedded:
-    def __init__(self, access: WorkspaceAccess) -> None:
-        self.name = access.name
-        self._access = access
-
-    def schema(self) -> Mapping[str, Mapping[str, str]]:
-        from sentinel_rag.workspace.table_schemas import reference_tables
-
-        return {**reference_tables(), **self._access.schema()}
-
-    def answer(self, kql: str, span: TimeWindow) -> LogsTable:
-        from sentinel_rag.sentinel.logs.log_analytics import timespan_text
-        from sentinel_rag.sentinel.logs.log_tables import decode_table
-
-        answer = self._access.query(kql, timespan_text(span))
-        return decode_table(answer, kql, partial_reason=answer["partial"])
+        yield KqlAccess(access.name, lambda: {**reference_tables(), **access.schema()}, answer)
 
 
 MOST_TABLES_EXPLAINED = 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from sentinel_rag.surfaces.cli._output import print_json
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 if TYPE_CHECKING:
+    from sentinel_rag.sentinel.kql_guard.report import KqlProblem
     from sentinel_rag.sentinel.kql_guard.rule_collection_checks import QueryCheck
     from sentinel_rag.sentinel.kql_guard.rule_collections import RuleFile
 
@@ -26,20 +27,6 @@ Schema = dict[str, dict[str, str]]
 _TYPES = ("string", "long", "int", "real", "decimal", "bool", "datetime", "timespan", "guid", "dynamic")
 _SCHEMA_STEP = 'Write it as {"MyTable_CL": {"TimeGenerated": "datetime", "Name_s": "string"}}.'
 _NO_PARSER = "A simpler parser checked syntax, tables and columns, and not all of them"
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One thing to tell, at its place in a file."""
-
-    severity: str
-    code: str
-    message: str
-    line: int
-    column: int
-    length: int
-    next_step: str
-    nearest: tuple[str, ...]
 
 
 def check(
@@ -68,12 +55,12 @@ def check(
         for path, named in files:
             file = read_rule_file(path, named=named)
             checks = [each for query in file.queries for each in checker.check(query)]
-            lines = list(_lines_of(file, checks))
-            counts.add(file, checks, lines, strict=strict)
+            problems = list(_placed(file, checks))
+            counts.add(file, checks, strict=strict)
             if as_json:
-                told.append(_as_json(file, checks, lines))
+                told.append(_as_json(file, checks, problems))
             else:
-                _print(file, lines)
+                _print(file, problems)
     finally:
         parser.close_now()
     missing = parser_state() if official is None else None
@@ -99,7 +86,7 @@ class _Counts:
     faulty: int = 0
     with_warnings: int = 0
 
-    def add(self, file: RuleFile, checks: list[QueryCheck], lines: list[_Line], *, strict: bool) -> None:
+    def add(self, file: RuleFile, checks: list[QueryCheck], *, strict: bool) -> None:
         self.files += 1
         self.unreadable += bool(file.fault)
         self.without_query += not file.fault and not checks
@@ -203,48 +190,30 @@ def _schema_of_file(path: Path) -> Schema:
     return {str(table): dict(columns) for table, columns in document.items()}
 
 
-def _lines_of(file: RuleFile, checks: list[QueryCheck]) -> Iterator[_Line]:
+def _placed(file: RuleFile, checks: list[QueryCheck]) -> Iterator[KqlProblem]:
+    """The problems of a file's queries at their places in the file."""
+    from sentinel_rag.sentinel.kql_guard.report import KqlProblem
+
     if file.fault:
-        yield _Line("error", "unreadable", file.fault, file.fault_line or 1, 1, 0, "", ())
+        yield KqlProblem("unreadable", "error", file.fault, file.fault_line or 1, 1, 0)
     for each in checks:
         for problem in each.problems:
             line, column = file.places.locate(each.query, problem.line, problem.column)
-            yield _Line(
-                problem.severity,
-                problem.code,
-                problem.message,
-                line,
-                column,
-                problem.length,
-                problem.next_step,
-                problem.nearest,
-            )
+            yield replace(problem, line=line, column=column)
 
 
-def _print(file: RuleFile, lines: list[_Line]) -> None:
-    for each in lines:
+def _print(file: RuleFile, problems: list[KqlProblem]) -> None:
+    for each in problems:
         warning = " (warning)" if each.severity == "warning" else ""
         print(safe_cell(f"{file.path}:{each.line}:{each.column}: {each.message}{warning} [{each.code}]"))
 
 
-def _as_json(file: RuleFile, checks: list[QueryCheck], lines: list[_Line]) -> dict[str, JsonValue]:
+def _as_json(file: RuleFile, checks: list[QueryCheck], problems: list[KqlProblem]) -> dict[str, JsonValue]:
     return {
         "file": str(file.path),
         "queries": len(checks),
         "faulty": sum(not each.sound for each in checks),
-        "problems": [
-            {
-                "severity": each.severity,
-                "code": each.code,
-                "message": each.message,
-                "line": each.line,
-                "column": each.column,
-                "length": each.length,
-                "next_step": each.next_step,
-                "nearest": list(each.nearest),
-            }
-            for each in lines
-        ],
+        "problems": [each.to_dict() for each in problems],
     }
 
 

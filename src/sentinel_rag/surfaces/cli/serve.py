@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -78,59 +78,24 @@ def _interrupt(_: int, __: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-@dataclass(frozen=True, slots=True)
-class RoleOptions:
-    """What was typed: the role, its tool zones by comma, where to listen, and the workspace."""
-
-    role: str | None
-    tools: str | None
-    listen: str
-    workspace: str | None
-
-    @property
-    def named_role(self) -> str:
-        """Raises UsageError without one."""
-        if self.role is None:
-            raise UsageError(
-                f"Which role is it: {', '.join(FIRST_PORTS)}?",
-                next_step="For all of them on this machine: sentinel up",
-            )
-        return self.role
-
-    @property
-    def tool_zones(self) -> tuple[str, ...]:
-        """The tool zones of the role, in their own order. Raises UsageError."""
-        if self.tools is None:
-            return OWN_SERVERS if self.role == "tools" else ()
-        if self.role != "tools":
-            raise UsageError("--tools goes with the role tools.", next_step=f"Leave it out: sentinel serve {self.role}")
-        named = [name.strip() for name in self.tools.split(",")]
-        unknown = [name for name in named if name not in OWN_SERVERS]
-        if unknown:
-            raise UsageError(
-                f"There is no tool zone {unknown[0]!r}.", next_step=f"Name some of {','.join(OWN_SERVERS)}, by comma."
-            )
-        return tuple(name for name in OWN_SERVERS if name in named)
-
-
 def serve(
     role: str | None, *, tools: str | None, listen: str, workspace: str | None, check: bool, as_json: bool
 ) -> int:
     """Serve until Ctrl-C or SIGTERM (exit 0); a process that ends takes the others with it (exit 1). With `check` only
-    ask whether it serves."""
-    wish = RoleOptions(role, tools, listen, workspace)
-    return _check(wish) if check else _serve(wish, as_json=as_json)
-
-
-def _serve(wish: RoleOptions, *, as_json: bool) -> int:
-    role, settings = wish.named_role, load_settings()
+    ask whether every zone of the role answers on this machine, for a container's health check. Raises UsageError."""
+    if role is None:
+        raise UsageError(
+            f"Which role is it: {', '.join(FIRST_PORTS)}?", next_step="For all of them on this machine: sentinel up"
+        )
+    settings, place, zones = load_settings(), ListenAddress.read(listen), _tool_zones(role, tools)
+    if check:
+        return _check(settings, role, zones, place)
     signal.signal(signal.SIGTERM, _interrupt)
-    place, tools = ListenAddress.read(wish.listen), wish.tool_zones
     # Where the gateway is elsewhere, the names of workspaces are told to people all the same.
     choose = workspace_to_serve if role == "tools" else choose_workspace  # only the tool zones have its rows
-    workspace = choose(replace(settings, gateway_url=None), wish.workspace)
+    chosen = choose(replace(settings, gateway_url=None), workspace)
     try:
-        with served_role(settings, role, tools, workspace, place) as served:
+        with served_role(settings, role, zones, chosen, place) as served:
             if as_json:
                 print(json.dumps(served.urls), flush=True)
             else:
@@ -142,12 +107,24 @@ def _serve(wish: RoleOptions, *, as_json: bool) -> int:
     return 0
 
 
-def _check(wish: RoleOptions) -> int:
-    """For a container's health check: 0 if every zone of the role answers on this machine. Raises UnavailableError."""
-    role, settings = wish.named_role, load_settings()
-    place, tools = ListenAddress.read(wish.listen), wish.tool_zones
+def _tool_zones(role: str, tools: str | None) -> tuple[str, ...]:
+    """The tool zones of the role, in their own order. Raises UsageError."""
+    if tools is None:
+        return OWN_SERVERS if role == "tools" else ()
+    if role != "tools":
+        raise UsageError("--tools goes with the role tools.", next_step=f"Leave it out: sentinel serve {role}")
+    named = [name.strip() for name in tools.split(",")]
+    unknown = [name for name in named if name not in OWN_SERVERS]
+    if unknown:
+        raise UsageError(
+            f"There is no tool zone {unknown[0]!r}.", next_step=f"Name some of {','.join(OWN_SERVERS)}, by comma."
+        )
+    return tuple(name for name in OWN_SERVERS if name in named)
+
+
+def _check(settings: Settings, role: str, zones: tuple[str, ...], place: ListenAddress) -> int:
     first = FIRST_PORTS[role] if place.port is None else place.port
-    ports = [first + OWN_SERVERS.index(name) for name in tools] if role == "tools" else [first]
+    ports = [first + OWN_SERVERS.index(name) for name in zones] if role == "tools" else [first]
     for port in ports:
         if not is_served(settings, place.address, port):
             raise UnavailableError(
