@@ -13,6 +13,7 @@ from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import SILENT
 
 RANKED = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware")
+_NAMED_KINDS = tuple(f"kind:{kind}" for kind in RANKED)
 TAKES: dict[str, tuple[str, ...]] = {
     "query_incidents": ("severity", "min", "above", "status", "title", "owner", "name", "order", "class", "closed_by"),
     "query_alerts": (
@@ -68,7 +69,8 @@ def to_tool(frame: Frame, tool: str) -> Decision:
         if frame.has(feature):
             return ask(frame, Unclear.NOT_EXPRESSIBLE, str(frame.one(feature)))
     if tool == "get_incident_detail":
-        return call(frame, tool, {"incident": frame.all("incident")[0]})
+        whole = {"detail": "full"} if frame.has("all") and not frame.has("kind:entity", *_NAMED_KINDS) else {}
+        return call(frame, tool, {"incident": frame.all("incident")[0], **whole})
     if tool in ("list_tables", "list_workspaces"):
         return call(frame, tool, {})
     if tool == "search_logs":
