@@ -147,22 +147,12 @@ MAX_MESSAGE = 30_000
 OWNER_KEYS = ("objectId", "email", "assignedTo", "userPrincipalName")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncidentWrite:
-    """The writable properties of one PUT."""
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one PUT asks for: the columns that it sets, and the etag that the row must have, if it names one."""
 
-    title: str
-    severity: str
-    status: str
-    description: str = ""
-    classification: str = ""
-    classification_reason: str = ""
-    classification_comment: str = ""
-    owner: Mapping[str, str | None]
-    labels: tuple[Mapping[str, str], ...] = ()
-    first_activity: datetime | None = None
-    last_activity: datetime | None = None
-    etag: str | None = None
+    columns: Mapping[str, Any]
+    etag: str | None
 
 
 def incident_body(row: Row, workspace_path: str) -> dict[str, Any]:
@@ -216,8 +206,8 @@ def incident_body(row: Row, workspace_path: str) -> dict[str, Any]:
     }
 
 
-def read_incident(body: Any) -> IncidentWrite:
-    """The write that a PUT asks for. Raises BodyError."""
+def read_incident(body: Any) -> Write:
+    """The write that a PUT asks for, Owner as an object. Raises BodyError."""
     given = properties_of(body)
     status = choice_of(given, "status", STATUSES, required=True)
     classification = choice_of(given, "classification", CLASSIFICATIONS)
@@ -226,20 +216,20 @@ def read_incident(body: Any) -> IncidentWrite:
     etag = body.get("etag")
     if etag is not None and not isinstance(etag, str):
         raise BodyError("The property 'etag' must be text.")
-    return IncidentWrite(
-        title=text_of(given, "title", MAX_TITLE, required=True),
-        severity=choice_of(given, "severity", SEVERITIES, required=True),
-        status=status,
-        description=text_of(given, "description", MAX_DESCRIPTION),
-        classification=classification,
-        classification_reason=choice_of(given, "classificationReason", REASONS),
-        classification_comment=text_of(given, "classificationComment", MAX_MESSAGE),
-        owner=_owner(given.get("owner")),
-        labels=_labels(given.get("labels")),
-        first_activity=time_of(given, "firstActivityTimeUtc"),
-        last_activity=time_of(given, "lastActivityTimeUtc"),
-        etag=etag or None,
-    )
+    columns = {
+        "Title": text_of(given, "title", MAX_TITLE, required=True),
+        "Severity": choice_of(given, "severity", SEVERITIES, required=True),
+        "Status": status,
+        "Description": text_of(given, "description", MAX_DESCRIPTION),
+        "Classification": classification,
+        "ClassificationReason": choice_of(given, "classificationReason", REASONS),
+        "ClassificationComment": text_of(given, "classificationComment", MAX_MESSAGE),
+        "Owner": _owner(given.get("owner")),
+        "Labels": json.dumps(_labels(given.get("labels")), ensure_ascii=False),
+        "FirstActivityTime": time_of(given, "firstActivityTimeUtc"),
+        "LastActivityTime": time_of(given, "lastActivityTimeUtc"),
+    }
+    return Write(columns, etag or None)
 
 
 def read_comment(body: Any) -> tuple[str, str | None]:
@@ -257,19 +247,19 @@ def _owner(value: Any) -> Mapping[str, str | None]:
     return {key: text_of(value, key, 500) or None for key in OWNER_KEYS}
 
 
-def _labels(value: Any) -> tuple[Mapping[str, str], ...]:
+def _labels(value: Any) -> list[Mapping[str, str]]:
     if value is None:
-        return ()
+        return []
     if not isinstance(value, list) or not all(isinstance(label, dict) for label in value):
         raise BodyError("The property 'labels' must be a list of objects.")
-    labels = []
+    labels: list[Mapping[str, str]] = []
     for label in value:
         name = text_of(label, "labelName", 500)
         if not name:
             raise BodyError("Each label needs a 'labelName'.")
         kind = choice_of(label, "labelType", ("User", "AutoAssigned")) or "User"
         labels.append({"labelName": name, "labelType": kind})
-    return tuple(labels)
+    return labels
 
 
 # HuntingBookmark is a log of versions as SecurityIncident is. Its columns are text where REST has objects and lists;
@@ -278,21 +268,6 @@ MAX_NAME = 500
 MAX_TEXT = 30_000
 MAX_LABELS = 50
 _PERSON_KEYS = ("objectId", "email", "name")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookmarkWrite:
-    """The writable properties of one PUT."""
-
-    display_name: str
-    query: str
-    query_result: str = ""
-    notes: str = ""
-    labels: tuple[str, ...] = ()
-    event_time: datetime | None = None
-    query_start: datetime | None = None
-    query_end: datetime | None = None
-    etag: str | None = None
 
 
 def bookmark_body(row: Row, workspace_path: str) -> dict[str, Any]:
@@ -369,24 +344,24 @@ def _labels_of(cell: Any) -> list[str]:
     return [str(part).strip() for part in parts if str(part).strip()]
 
 
-def read_bookmark(body: Any) -> BookmarkWrite:
+def read_bookmark(body: Any) -> Write:
     """The write that a PUT asks for. Raises BodyError."""
     given = properties_of(body)
     etag = body.get("etag")
     labels = given.get("labels") or []
     if not isinstance(labels, list) or len(labels) > MAX_LABELS or not all(isinstance(each, str) for each in labels):
         raise BodyError(f"The property 'labels' must be a list of at most {MAX_LABELS} texts.")
-    return BookmarkWrite(
-        display_name=text_of(given, "displayName", MAX_NAME, required=True),
-        query=text_of(given, "query", MAX_TEXT, required=True),
-        query_result=text_of(given, "queryResult", MAX_TEXT),
-        notes=text_of(given, "notes", MAX_TEXT),
-        labels=tuple(labels),
-        event_time=time_of(given, "eventTime"),
-        query_start=time_of(given, "queryStartTime"),
-        query_end=time_of(given, "queryEndTime"),
-        etag=etag if isinstance(etag, str) and etag else None,
-    )
+    columns = {
+        "BookmarkName": text_of(given, "displayName", MAX_NAME, required=True),
+        "QueryText": text_of(given, "query", MAX_TEXT, required=True),
+        "QueryResultRow": text_of(given, "queryResult", MAX_TEXT),
+        "Notes": text_of(given, "notes", MAX_TEXT),
+        "Tags": json.dumps(labels, ensure_ascii=False) if labels else "",
+        "EventTime": time_of(given, "eventTime"),
+        "QueryStartTime": time_of(given, "queryStartTime"),
+        "QueryEndTime": time_of(given, "queryEndTime"),
+    }
+    return Write(columns, etag if isinstance(etag, str) and etag else None)
 
 
 def related_bookmark(body: Any, workspace_path: str) -> str:
@@ -401,19 +376,7 @@ def related_bookmark(body: Any, workspace_path: str) -> str:
     return related[len(prefix) :].lower()
 
 
-def bookmark_columns(write: BookmarkWrite, author: Mapping[str, Any], at: datetime) -> dict[str, Any]:
-    """The columns that a write sets."""
-    return {
-        "TimeGenerated": at,
-        "BookmarkName": write.display_name,
-        "QueryText": write.query,
-        "QueryResultRow": write.query_result,
-        "Notes": write.notes,
-        "Tags": json.dumps(list(write.labels), ensure_ascii=False) if write.labels else "",
-        "EventTime": write.event_time,
-        "QueryStartTime": write.query_start,
-        "QueryEndTime": write.query_end,
-        "LastUpdatedTime": at,
-        "UpdatedBy": json.dumps({key: author.get(key) for key in _PERSON_KEYS}, ensure_ascii=False),
-        "SoftDeleted": False,
-    }
+def bookmark_columns(write: Write, author: Mapping[str, Any], at: datetime) -> dict[str, Any]:
+    """The columns of the row that a write appends."""
+    person = json.dumps({key: author.get(key) for key in _PERSON_KEYS}, ensure_ascii=False)
+    return {**write.columns, "TimeGenerated": at, "LastUpdatedTime": at, "UpdatedBy": person, "SoftDeleted": False}

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.workspace.incidents.bodies import (
-    BookmarkWrite,
-    IncidentWrite,
     NotCurrentError,
     Row,
+    Write,
     bookmark_columns,
     derived_guid,
     etag_of,
@@ -149,7 +148,7 @@ class IncidentStore:
             )
             return fetch_rows(cursor), as_of
 
-    def put(self, name: str, write: IncidentWrite, author: Author, *, if_match: str | None = None) -> tuple[Row, bool]:
+    def put(self, name: str, write: Write, author: Author, *, if_match: str | None = None) -> tuple[Row, bool]:
         """Append the version that `write` asks for; the new row, and whether the incident is new.
 
         Raises NotCurrentError if `if_match` or the write's own etag is not that of the newest row.
@@ -158,7 +157,7 @@ class IncidentStore:
             before = newest_row(cursor, name)
             require_current(before, if_match, write.etag)
             at = _moment_behind(self._clock, before)
-            owner = known_person(cursor, write.owner)
+            owner = known_person(cursor, write.columns["Owner"])
             changed = written_columns(write, owner, before, at) | {"ModifiedBy": author.name}
             if before is None:
                 insert_version(cursor, {**changed, **first_columns(cursor, name, at)})
@@ -277,7 +276,7 @@ class BookmarkStore:
         with self._store.cursor() as cursor:
             return _newest(cursor, name)
 
-    def put(self, name: str, write: BookmarkWrite, author: Author, *, if_match: str | None = None) -> tuple[Row, bool]:
+    def put(self, name: str, write: Write, author: Author, *, if_match: str | None = None) -> tuple[Row, bool]:
         """Append the version that `write` asks for; the new row, and whether the bookmark is new.
 
         Raises NotCurrentError if `if_match` or the write's own etag is not that of the newest row.

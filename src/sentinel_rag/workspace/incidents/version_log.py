@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.workspace.incidents.bodies import IncidentWrite, Row, fetch_rows, json_list, json_object
+from sentinel_rag.workspace.incidents.bodies import Row, Write, fetch_rows, json_list, json_object
 from sentinel_rag.workspace.table_schemas import quote_name
 
 if TYPE_CHECKING:
@@ -42,26 +42,11 @@ def newest_row(cursor: duckdb.DuckDBPyConnection, name: str) -> Row | None:
     return rows[0] if rows else None
 
 
-def written_columns(
-    write: IncidentWrite, owner: Mapping[str, str | None], before: Row | None, at: datetime
-) -> dict[str, Any]:
+def written_columns(write: Write, owner: Mapping[str, str | None], before: Row | None, at: datetime) -> dict[str, Any]:
     """The columns that a write sets. A reopened incident keeps its ClosedTime, as real ones do."""
-    closes = write.status == "Closed" and (before is None or before["Status"] != "Closed")
-    columns: dict[str, Any] = {
-        "TimeGenerated": at,
-        "LastModifiedTime": at,
-        "Title": write.title,
-        "Description": write.description,
-        "Severity": write.severity,
-        "Status": write.status,
-        "Classification": write.classification,
-        "ClassificationReason": write.classification_reason,
-        "ClassificationComment": write.classification_comment,
-        "Owner": json.dumps(owner, ensure_ascii=False),
-        "Labels": json.dumps(write.labels, ensure_ascii=False),
-        "FirstActivityTime": write.first_activity,
-        "LastActivityTime": write.last_activity,
-    }
+    closes = write.columns["Status"] == "Closed" and (before is None or before["Status"] != "Closed")
+    person = json.dumps(owner, ensure_ascii=False)
+    columns = {**write.columns, "TimeGenerated": at, "LastModifiedTime": at, "Owner": person}
     if closes:
         columns["ClosedTime"] = at
     if before is not None and before["FirstModifiedTime"] is None:
