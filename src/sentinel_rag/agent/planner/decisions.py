@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish
@@ -70,43 +73,9 @@ class Unclear(StrEnum):
     NOTHING_NEW = "nothing_new"
 
 
-SENTENCES: Mapping[Unclear, str] = {
-    Unclear.UNREAD: "I did not understand {values}. Say it in other words, or leave it out.",
-    Unclear.FUTURE: "Only what has happened is recorded. Which time do you mean instead of {value}?",
-    Unclear.TIME: "{value}",
-    Unclear.NEAR_NAME: "Nothing is called {value}. Did you mean {rest}?",
-    Unclear.UNKNOWN_NAME: "I know no {value}. Is it a name, or a word of a title? Put a word of a title in quotes.",
-    Unclear.AMBIGUOUS_NAME: "{value} may be {rest}. Which one do you mean?",
-    Unclear.ONE_NAME: "A query takes one name. Ask for each of {values}.",
-    Unclear.NOT_TAKEN: "That query cannot be narrowed by {value}. Ask for the rows, or name another filter.",
-    Unclear.NOT_EXPRESSIBLE: "No query can say {value}. What do you want to see instead?",
-    Unclear.ONE_SEVERITY: "A query takes one severity or a lowest one. Which one do you want?",
-    Unclear.NUMBER_OF_WHAT: "What is the number {value}: an incident, a length of time, or how many rows?",
-    Unclear.NO_TREND_OF_INCIDENTS: "A trend is counted over alerts, not over incidents. Do you want that of alerts?",
-    Unclear.WHICH_THING: "Which one do you mean? Name the account, host or address.",
-    Unclear.COMPARED_WITH_WHAT: "Compared with what? Name both incidents or both periods.",
-    Unclear.ONE_TIME: "A question takes one time. Which one do you mean, or are both to be compared?",
-    Unclear.WHICH_TABLE: "Of which table? Name it.",
-    Unclear.CANNOT_LEAVE_OUT: "The queries filter by what is there and cannot leave that out. What do you want to see?",
-    Unclear.TITLE_OR_LOGS: "Do you mean a word in titles, or rows of the logs?",
-    Unclear.MOST_OF_WHAT: "The most of what? Name accounts, hosts, addresses, or rules.",
-    Unclear.OWNER_OR_INVOLVED: "Incidents that {value} owns, or those that {value} is involved in?",
-    Unclear.WHO_ARE_YOU: "Who are you? Name the owner whose incidents you want.",
-    Unclear.NO_STORED_QUERY: "No stored query answers that.",
-    Unclear.NO_SUCH_QUERY: "There is no stored query of that name.",
-    Unclear.WHICH_NAME: "Which name is it about? The stored query {value} needs one: {rest}.",
-    Unclear.OWN_QUERY: "A query of your own goes to the KQL tool.",
-    Unclear.NO_SUCH_ROW: "There is no such row on the screen.",
-    Unclear.HOW_LONG: "How long before and after?",
-    Unclear.INCIDENTS_OR_ALERTS: "Do you mean incidents or alerts?",
-    Unclear.WHICH_OF_THESE: "Which one do you mean?",
-    Unclear.NOTHING_SHOWN: "There is no list to go on with yet. What do you want to see?",
-    Unclear.WHICH_MOMENT: "Which time do you mean? Give its date in the question.",
-    Unclear.NO_MORE: "That answer was whole: there is no next page of it. What do you want to see?",
-    Unclear.SAME_OR_ALL: "Do you go on with the question before, or is that a new one?",
-    Unclear.NOTHING_NEW: "The last answer is all that I can say to {value}. What else do you want to see?",
-    Unclear.NOTHING_BEFORE: "There is no earlier answer to go back to. What do you want to see?",
-}
+@cache
+def _sentences() -> Mapping[str, str]:
+    return tomllib.loads(files(__package__).joinpath("questions_back.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +126,7 @@ class Decision:
             return ""
         quoted = [f"“{value}”" for value in self.values] or [""]
         first = self.values[0] if self.reason is Unclear.TIME else quoted[0]
-        return SENTENCES[self.reason].format(value=first, values=", ".join(quoted), rest=" or ".join(quoted[1:]))
+        return _sentences()[self.reason].format(value=first, values=", ".join(quoted), rest=" or ".join(quoted[1:]))
 
 
 def ask(frame: Frame, reason: Unclear, *values: str) -> Decision:

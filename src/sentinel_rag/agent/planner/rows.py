@@ -42,9 +42,9 @@ def _data() -> Mapping[str, Any]:
 
 
 @cache
-def carries() -> Mapping[str, Sequence[str]]:
-    """What a call of each tool answers beside the features that it takes; `every` for all."""
-    return {tool: tuple(senses) for tool, senses in _data()["carries"].items()}
+def told_of(table: str) -> Mapping[str, Sequence[str]]:
+    """A table of `rows.toml`: what each tool `takes`, what it `carries` beside that (`every` for all), `parameters`."""
+    return {name: tuple(values) for name, values in _data()[table].items()}
 
 
 @cache

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Decision, Unclear, ask, call
+from sentinel_rag.agent.planner.rows import told_of
 from sentinel_rag.agent.planner.tools import lost
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Reader
@@ -20,16 +21,6 @@ from sentinel_rag.language.lexicon import fold
 
 NEAR, SURE = 0.08, 0.5
 _LEAST_OFFERED, _FAR, _MOST_OFFERED = 0.2, 0.2, 3
-PARAMETERS: dict[str, tuple[str, ...]] = {
-    "account": ("account",), "user": ("account",), "actor": ("account",), "caller": ("account",),
-    "target": ("account",),
-    "ip": ("ip",), "address": ("ip",), "destination": ("ip", "domain"), "host": ("host",), "client": ("host", "ip"),
-    "domain": ("domain",), "url_contains": ("url", "domain"), "sender": ("sender", "domain"),
-    "process": ("process", "file", "filehash"),
-    "parent": ("process",), "child": ("process",), "indicator": ("ip", "domain", "url", "filehash", "sender"),
-    "table": ("table",),
-}  # fmt: skip
-"""Parameters by their names, and the kinds of thing that may fill them."""
 _LEAST, _MOST = "min_", "max_"
 """How a parameter that is a bound begins."""
 _BOUNDS = {"bound_min": (_LEAST, 0), "bound_more": (_LEAST, 1), "bound_max": (_MOST, 0), "bound_less": (_MOST, -1)}
@@ -446,7 +437,7 @@ def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
         frozenset(map(sentence, frames)),
         told,
         frozenset().union(*told, features(described), *about.values(), *map(_also, (*frames, described))),
-        {str(one["name"]): PARAMETERS.get(str(one["name"]), ()) for one in parameters},
+        {str(one["name"]): tuple(told_of("parameters").get(str(one["name"]), ())) for one in parameters},
         frozenset(str(one["name"]) for one in parameters if one["required"]),
         {str(one["name"]): str(one.get("type", "")) for one in parameters},
         {str(one["name"]): tuple(map(str, one.get("allowed") or ())) for one in parameters},

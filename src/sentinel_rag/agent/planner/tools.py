@@ -7,30 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Unclear, ask, call
-from sentinel_rag.agent.planner.rows import carries
+from sentinel_rag.agent.planner.rows import told_of
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import SILENT
 
 RANKED = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware")
 _NAMED_KINDS = tuple(f"kind:{kind}" for kind in RANKED)
-TAKES: dict[str, tuple[str, ...]] = {
-    "query_incidents": ("severity", "min", "above", "status", "title", "owner", "name", "order", "class", "closed_by"),
-    "query_alerts": (
-        "severity", "min", "above", "status", "title", "name", "order", "incident", "product", "tactic",
-    ),
-    "get_incident_detail": (
-        "incident", "status", "class", "severity", "owner", "order", "product", "tactic", "name",
-    ),
-    "get_alert_trend": ("severity", "min", "above", "order"),
-    "get_top_entities": ("severity", "min", "above", "order"),
-    "get_threat_summary": ("order", "status"),
-    "list_tables": ("order",),
-    "list_workspaces": (),
-    "search_logs": ("name", "title"),
-    "run_kql_query": ("name", "order", "owner", "template", "title"),
-}  # fmt: skip
-"""Which features that narrow a question each tool has a place for."""
 NARROWING = (
     "severity", "min", "above", "status", "title", "owner", "name", "incident", "product", "tactic", "class",
     "without", "not", "both", "closed_by",
@@ -48,7 +31,7 @@ _ROWS_WITH_STEPS = 5
 
 def to_tool(frame: Frame, tool: str) -> Decision:
     """A call of `tool`, or the question back that its arguments raise."""
-    takes = TAKES[tool]
+    takes = told_of("takes")[tool]
     for feature in NARROWING:
         if tool == "get_top_entities" and frame.has("not:except") and feature in ("not", "name"):
             continue  # rows of that name are left out of what comes back
@@ -104,9 +87,9 @@ def to_tool(frame: Frame, tool: str) -> Decision:
 
 def lost(frame: Frame, tool: str, more: Iterable[str] = ()) -> list[str]:
     """The words that a call of `tool` would leave out: none of their senses has a place in it."""
-    if tool not in carries():
+    if tool not in told_of("carries"):
         return []
-    carried = {*carries()["every"], *carries()[tool], *TAKES[tool], *more} - {"plural"}
+    carried = {*told_of("carries")["every"], *told_of("carries")[tool], *told_of("takes")[tool], *more} - {"plural"}
     carried |= {f"kind:{kind}" for kind in frame.all("of_kind")}
     titles = " ".join(frame.all("title"))
     inherited = [
