@@ -23,10 +23,12 @@ from sentinel_rag.agent.planner.pointing import placed, pointed
 from sentinel_rag.agent.planner.sentence import MOST_AT_ONCE, Done, FrameCompletion
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.frames import Frame, Reader
-from sentinel_rag.language.frames.phrases import Item
+from sentinel_rag.language.frames.phrases import Item, words_of
 
 _CORRECTS = "instead"
 _TAKES_BACK = frozenset({_CORRECTS, "adjust"})
+_FROM = "from"
+"""How the reader of times says the beginning of a stretch, whatever the language."""
 _AROUND = "+- "
 """Before a length of time alone, where how long before and after was asked."""
 _HOURS = {"hour": 1, "day": 24, "week": 168}
@@ -69,9 +71,11 @@ def _behind_a_correction(frame: Frame) -> str:
     items = [item for item in frame.items if not item.silent]
     if len(items) > 2 and items[0].sense("not") and _is_place(items[1]) and _is_place(items[2]):
         return frame.text[items[2].start :]  # "not [1], [2]"
-    for item in items:
+    denied = [pair for pair in pairwise(items) if pair[0].sense("not") and _is_place(pair[1])]
+    told = [item for item in items if not any(item in pair for pair in denied)]  # "sorry, not 18, I meant 12"
+    for item in told:
         said_no = item.sense("talk", frozenset({"no"})) is not None and _breaks_after(frame.text, item)
-        between = any(other.start < item.start and other.start >= end for other in frame.items if not other.silent)
+        between = any(end <= other.start < item.start for other in told)
         if between or (not said_no and item.sense("talk", _TAKES_BACK) is None):
             break
         end = item.end
@@ -129,6 +133,9 @@ def _corrected(asked: FrameCompletion) -> Done | None:
     if asked.correcting:
         _without_denied(asked)
     before = asked.talk.before
+    begins = words_of(asked.frame.time_said)[:1] == (_FROM,) and len(asked.frame.window) == 2
+    if asked.correcting and begins and before is not None and "time_window" in before.frame.window:
+        del asked.frame.window["end_time"]  # "from 1 July, not 30 days" reaches until now as those did
     if asked.correcting and before is not None and len(before.frame.window) == 1 and len(asked.frame.window) == 2:
         # "Since 5 July", "no, 1 July": the open end stays open.
         kept = [name for name in before.frame.window if name != "time_window"]

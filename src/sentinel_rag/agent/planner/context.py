@@ -228,7 +228,10 @@ class Context:
             entity_item((frame.name_kinds(name) or ("",))[0], frame.whole.get(name, name)) for name in frame.all("name")
         ]
         things = [pointed.get(item.value, item) for item in (names or owners)] if found else []
-        incidents = [ListItem(INCIDENT, number, incident=number) for number in frame.all("incident")]
+        incidents = [
+            ListItem(ALERT, number) if number in frame.all("alert") else ListItem(INCIDENT, number, incident=number)
+            for number in frame.all("incident")
+        ]
         things += [pointed.get(item.value, item) for item in incidents]
         alerts = [ListItem(ALERT, alert) for alert in frame.all("alert_id")]
         things += [pointed.get(item.value, item) for item in alerts]
@@ -274,7 +277,7 @@ _NARROWS = ("severity", "min", "status", "owner", "tactic", "product", "class")
 def _without_names(frame: Frame) -> Frame:
     """A frame whose name nothing carries; where something else narrowed it too, that may be why nothing was found."""
     kept = _plain(frame)
-    if frame.window or frame.has(*_NARROWS):
+    if frame.window or frame.has(*_NARROWS, "meta:everywhere"):
         return kept
     for type_ in ("name", "of_kind", "title"):
         kept.features.pop(type_, None)

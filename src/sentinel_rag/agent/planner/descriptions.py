@@ -90,6 +90,7 @@ def chosen(asked: FrameCompletion) -> Done | None:
     points = frame.has("ref:them", "ref:ones") or any(item.sense("one") for item in frame.items)
     asks = frame.has("ask:what") and (points or asked.only("ask", "order", "follow")) and not frame.has("kind")
     alone = asked.only("order", "follow") and _definite(asked) and asked.last_list() is not None
+    alone |= frame.has("attr:detail") and asked.only("order", "follow", "attr:detail") and asked.last_list() is not None
     if order not in ("newest", "oldest") or not (frame.has("pick") or asks or alone or _of_them(asked)):
         return None
     noun = frame.one("that") or ""

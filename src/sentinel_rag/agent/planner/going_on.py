@@ -41,6 +41,8 @@ def acted(asked: FrameCompletion) -> Done | None:
         return _earlier(asked, asked.talk.decisions)
     kinds = [kind for kind in (*frame.all("kind"), *frame.all("that")) if kind in LISTED]
     returns = frame.has("talk:back") or (frame.has("talk:again") and (kinds or frame.has("all")))
+    if returns and frame.has("ref:previous"):
+        return _thing_before(asked)
     if returns and not frame.has("incident", "digits") and asked.only(*_OF_A_LIST):
         return _back(asked, kinds)
     if frame.has("talk:again") and asked.only("talk", "ref", "relative", "op:list"):
@@ -108,6 +110,13 @@ def _next_page(asked: FrameCompletion) -> Done:
     if limit is not None or asked.frame.has("talk:rest"):
         arguments["limit"] = MAX_LIMIT if limit is None else int(limit)
     return replace(before, calls=(Call(made.tool, arguments),))
+
+
+def _thing_before(asked: FrameCompletion) -> Done:
+    """What was spoken of before the thing in focus: "back to the one before"."""
+    spoken = [each.item for each in asked.talk.spoken]
+    before = [item for item in spoken if item.of_kind == spoken[-1].of_kind][-2:-1]
+    return (asked.bound(before) if before else None) or ask(asked.frame, Unclear.NOTHING_BEFORE)
 
 
 def _newest_first(asked: FrameCompletion) -> bool:

@@ -28,6 +28,8 @@ from sentinel_rag.language.frames.shapes import shaped_tokens
 from sentinel_rag.language.lexicon import fold
 
 PHASES = ("triage", "scope", "containment", "eradication", "recovery", "evidence", "closing")
+_DOCUMENT = ".md"
+"""How the file of a playbook is called."""
 _LONGEST = 600
 """Characters; a longer text is a story that was pasted."""
 _LONGEST_ASIDE = 7
@@ -79,6 +81,9 @@ class Further(StrEnum):
     NEXT = "next"
     KQL = "kql"
     PHASE = "phase"
+
+
+_OF_PLAYBOOKS = (Sought.PLAYBOOK, Sought.STEPS, Sought.CATALOGUE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +341,12 @@ def _term(words: _Words) -> KnowledgeWish | None:
 
 def _playbook(words: _Words, incident: str) -> KnowledgeWish | None:
     frame, topic, phase = words.frame, words.topic, words.phase
+    document = next(
+        (name for name in frame.all("name") if name.endswith(_DOCUMENT) and f"/{name}" not in frame.text), ""
+    )
+    if document and not frame.has("kind", "topic"):
+        called = document.removesuffix(_DOCUMENT).replace("-", " ")
+        return KnowledgeWish(sought=Sought.PLAYBOOK, topic=called, whole=True)
     names_playbook = words.has("playbook", "playbooks")
     if frame.has("op:count") and frame.has("kind:incident", "kind:alert") and not names_playbook:
         return None
@@ -391,7 +402,7 @@ def wish_after(frame: Frame, before: KnowledgeWish | None) -> KnowledgeWish | No
         if {(type_, value) for value in values} - {("op", "list"), ("attr", "detail")}
     }
     words = _words(frame)
-    goes_on = before is not None and before.sought in (Sought.PLAYBOOK, Sought.STEPS) and said <= {*_GOES_ON}
+    goes_on = before is not None and before.sought in _OF_PLAYBOOKS and said <= {*_GOES_ON}
     if before is None or not goes_on or frame.window or not words.topic:
         return None
     same = frame.has("ref:it", "ref:its", "ref:there") or not words.beside_phases

@@ -104,6 +104,8 @@ def leaned(asked: FrameCompletion) -> Done | None:
     if talk.before is None and not talk.lists and talk.waiting is None:
         lost = frame.has("ref") and not frame.window and not frame.has(*SAYS_WHICH)
         return ask(frame, Unclear.WHICH_THING) if lost else None
+    if not asked.items and not any(frame.features.values()) and not frame.window and frame.around is None:
+        return ask(frame, Unclear.UNREAD, frame.text.strip(" .?!"))  # fillers alone: "network side?"
     told = _says(asked)
     frame.features["meta"] = [each for each in frame.all("meta") if each != _PLEASANTRY or "is:empty" in told]
     if "is:of_the_list" in told and talk.lists:
@@ -193,7 +195,8 @@ def _of_a_thing(asked: FrameCompletion, told: frozenset[str]) -> Done | None:
         if alert is not None:
             return asked.bound([alert])
     implied = frame.has("attr") and not frame.has("name", "incident", "by", "group", "kind:alert", "kind:incident")
-    implied = implied and not frame.has("op:average", "ref:they", "ref:them")  # of several, and not of the one in focus
+    of_several = frame.has("op:average", "op:trend", "ref:they", "ref:them", "add")
+    implied = implied and not of_several
     base = _base(asked, told)
     if implied and "is:of_the_list" not in told and (base is None or not base.frame.has("incident", "name")):
         item, candidates = asked.it("")

@@ -54,7 +54,11 @@ def changes_an_answer(frame: Frame) -> bool:
     told = frame.has(*_types("of_an_answer")) or bool(frame.window)
     asks = frame.polar or (frame.has("ask") and not frame.has("group", "unit"))
     return (
-        told and not asks and is_fragment(frame) and not asks_of_a_thing(frame) and not frame.has("that", "do", "both")
+        told
+        and not asks
+        and is_fragment(frame)
+        and (not asks_of_a_thing(frame) or frame.has("op:trend"))
+        and not frame.has("that", "do", "both")
     )
 
 

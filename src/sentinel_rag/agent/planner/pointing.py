@@ -204,7 +204,7 @@ def _by_measure(asked: FrameCompletion, measures: Mapping[str, Frame], value: st
 def _unit_back(window: Mapping[str, str], now: datetime) -> tuple[str, timedelta]:
     """In which unit a window reaches back from now: days or hours; nothing where it is no number of them."""
     length = timedelta(hours=TIME_WINDOWS.get(window.get("time_window", ""), 0))
-    if set(window) == {"start_time"}:
+    if "start_time" in window and window.get("end_time", format_time(now)) == format_time(now):
         length = now - datetime.fromisoformat(window["start_time"])
     for unit, step in (("days", timedelta(days=1)), ("hours", timedelta(hours=1))):
         if length and not length % step:
@@ -223,7 +223,7 @@ def pointed(asked: FrameCompletion) -> Done | None:
     frame = asked.frame
     kinds = frame.all("that")
     refs = [value for value in frame.all("ref") if not value[-1:].isdecimal()]
-    if is_outside(frame):
+    if is_outside(frame) or kinds == ["table"]:
         return None
     if frame.has("sorted") and not frame.has("order"):
         return ask(unmarked(frame), Unclear.NOT_EXPRESSIBLE, *(item.text for item in asked.items if item.sense("attr")))

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 _ENDINGS = """
   exe dll ps1 psm1 bat cmd vbs vbe js jse jar doc docx docm xls xlsx xlsm ppt pptx pdf rtf zip rar iso 7z gz tar img lnk
-  msi sys sh py pl hta scr txt log tmp dmp dit bin elf apk html htm php aspx jsp csv json xml one eml msg kql
+  msi sys sh py pl hta scr txt log tmp dmp dit bin elf apk html htm php aspx jsp csv json xml one eml msg kql md
 """
 _TOP_DOMAINS = """
   com net org io co uk de fr nl eu us ca au jp cn ru br in it es ch at se no dk fi pl be ie nz example invalid test
