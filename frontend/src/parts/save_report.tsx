@@ -1,7 +1,8 @@
 // A dialog that saves a report in the form that its reader has a program for.
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import { asRefusal, open, type Refusal } from "../api.ts";
+import { open } from "../api.ts";
+import { useWork } from "../look.ts";
 import { timezone } from "../preferences.ts";
 import { Dialog } from "./dialog.tsx";
 import { RefusalNotice } from "./notices.tsx";
@@ -25,20 +26,16 @@ export function SaveReport(props: {
   children?: ComponentChildren;
 }): JSX.Element {
   const [reveal, setReveal] = useState(false);
-  const [busy, setBusy] = useState("");
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const save = async (event: MouseEvent, words: string): Promise<void> => {
+  const [told, setTold] = useState("");
+  const [run, busy, refusal] = useWork();
+  const save = (event: MouseEvent, words: string): void => {
     event.preventDefault();
     const { href } = event.currentTarget as HTMLAnchorElement;
-    setRefusal(null);
-    setBusy(`Making ${words}...`);
-    try {
+    setTold(`Making ${words}...`);
+    run(async () => {
       await saved(await open("GET", href));
-      setBusy("Saved.");
-    } catch (error) {
-      setRefusal(asRefusal(error));
-      setBusy("");
-    }
+      setTold("Saved.");
+    });
   };
   return (
     <Dialog title={props.title} onClose={props.close}>
@@ -60,14 +57,14 @@ export function SaveReport(props: {
               class={place === 0 ? "button main" : "button"}
               href={`${props.path}?${new URLSearchParams({ ...props.more, format: form, reveal: `${reveal}`, timezone: timezone() })}`}
               download
-              onClick={(event) => void save(event, words)}
+              onClick={(event) => save(event, words)}
             >
               {words}
             </a>
           </li>
         ))}
       </ul>
-      <p role="status">{busy}</p>
+      <p role="status">{busy || refusal === null ? told : ""}</p>
       <RefusalNotice refusal={refusal} />
       {refusal === null ? null : props.without}
     </Dialog>

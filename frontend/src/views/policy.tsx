@@ -8,6 +8,7 @@ import { Card } from "../parts/card.tsx";
 import { Facts } from "../parts/data_table.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { State } from "../parts/reading.tsx";
+import { Table } from "../parts/table.tsx";
 import { moment } from "../parts/tool_status.tsx";
 import { visible } from "../visible.ts";
 import type { Policy, PolicyTool, Story } from "../wire.ts";
@@ -68,38 +69,37 @@ function Rules({ tools }: { tools: PolicyTool[] }): JSX.Element | null {
   const sorted = [...tools].sort((one, other) => weight(one) - weight(other));
   return tools.length === 0 ? null : (
     <Card id="rules" title="What an agent may do" note={<>{tools.length} tools; the first rule that holds decides</>}>
-      <table class="fold">
-        <thead>
-          <tr>
-            {["Tool", "It", "When", "Then"].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {sorted.flatMap((tool) =>
-            tool.rules.map((rule) => (
-              <tr key={`${tool.name} ${rule.rule_id}`}>
-                <th scope="row" class="wide long">
-                  {visible(tool.name)}
-                </th>
-                <td>{EFFECTS[tool.effect] ?? visible(tool.effect)}</td>
-                <td class="long">{rule.when === "true" ? "always" : <code>{visible(rule.when)}</code>}</td>
-                <td class="long">
-                  <span class={rule.then === "never" ? "chip warn" : rule.then === "runs" ? "chip" : "chip ok"}>
-                    {THEN[rule.then]}
-                  </span>
-                  {rule.then === "other" && tool.approvers.length > 0 ? (
-                    <div class="label">decided by {tool.approvers.map(visible).join(", ")}</div>
-                  ) : null}
-                </td>
-              </tr>
-            )),
-          )}
-        </tbody>
-      </table>
+      <Table
+        class="fold"
+        rows={sorted.flatMap((tool) => tool.rules.map((rule) => ({ tool, rule })))}
+        keyOf={({ tool, rule }) => `${tool.name} ${rule.rule_id}`}
+        columns={[
+          { title: "Tool", names: true, class: "long", cell: ({ tool }) => visible(tool.name) },
+          {
+            title: "It",
+            cell: ({ tool }) => <span class="nowrap">{EFFECTS[tool.effect] ?? visible(tool.effect)}</span>,
+          },
+          {
+            title: "When",
+            class: "long",
+            cell: ({ rule }) => (rule.when === "true" ? "always" : <code>{visible(rule.when)}</code>),
+          },
+          {
+            title: "Then",
+            class: "long",
+            cell: ({ tool, rule }) => (
+              <>
+                <span class={rule.then === "never" ? "chip warn" : rule.then === "runs" ? "chip" : "chip ok"}>
+                  {THEN[rule.then]}
+                </span>
+                {rule.then === "other" && tool.approvers.length > 0 ? (
+                  <div class="label">decided by {tool.approvers.map(visible).join(", ")}</div>
+                ) : null}
+              </>
+            ),
+          },
+        ]}
+      />
       <footer>Whatever no rule names is denied.</footer>
     </Card>
   );
@@ -119,9 +119,8 @@ function Explain(): JSX.Element {
     });
   };
   return (
-    <section aria-label="Explain a call">
-      <h2>Why would a call be decided as it would?</h2>
-      <form onSubmit={explain}>
+    <Card label="Explain a call" title="Why would a call be decided as it would?">
+      <form class="in" onSubmit={explain}>
         <label>
           Tool
           <input name="tool" required maxLength={64} />
@@ -153,7 +152,7 @@ function Explain(): JSX.Element {
           {story.lines.map(visible).join("\n")}
         </pre>
       )}
-    </section>
+    </Card>
   );
 }
 

@@ -1,9 +1,8 @@
 // A call that is held back until a person says yes, where it was asked: what would be written, who decides, and what
 // became of it. Waiting is not failing.
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
-import { type Rows, useLook } from "../look.ts";
+import { ask } from "../api.ts";
+import { type Rows, useLook, useWork } from "../look.ts";
 import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { Owner, Severity, Time } from "../parts/signs.tsx";
@@ -25,24 +24,17 @@ export function RequestCard(props: {
   onAsk: (question: string) => void;
 }): JSX.Element {
   const { tool, state, approval } = props;
-  const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [run, busy, refusal] = useWork();
   const doing = doingOf({ tool: tool.name, arguments: tool.arguments, effect: "write" });
   // A change stands in the conversation and is named by what it is; a reading is asked for again.
   const again = (): void => props.onAsk(CHANGES.has(tool.name) ? AGAIN : props.question);
-  const decide = async (decision: "approve" | "deny"): Promise<void> => {
-    setBusy(true);
-    try {
+  const decide = (decision: "approve" | "deny"): void =>
+    run(async () => {
       await ask("POST", `/approvals/${encodeURIComponent(state.approval_id)}/decision`, { decision, comment: "" });
-      setRefusal(null);
       if (decision === "approve") {
         again();
       }
-    } catch (error) {
-      setRefusal(asRefusal(error));
-    }
-    setBusy(false);
-  };
+    });
   const mine = state.state === "pending" && approval?.may_decide === true;
   const live = state.state === "pending" || state.state === "approved";
   const number = incidentOf(tool.arguments);
@@ -78,10 +70,10 @@ export function RequestCard(props: {
         <RefusalNotice refusal={refusal} />
         {mine ? (
           <div class="row">
-            <button type="button" class="main" disabled={busy} onClick={() => void decide("approve")}>
+            <button type="button" class="main" disabled={busy} onClick={() => decide("approve")}>
               Confirm, and do it
             </button>
-            <button type="button" disabled={busy} onClick={() => void decide("deny")}>
+            <button type="button" disabled={busy} onClick={() => decide("deny")}>
               Do not
             </button>
             <a href={`#/approvals/${encodeURIComponent(state.approval_id)}`}>All that is behind it</a>

@@ -1,8 +1,9 @@
 // Signing in with a name and a password, or at the identity provider.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { ask } from "../api.ts";
 import { waits } from "../draft.ts";
+import { useWork } from "../look.ts";
 import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { NewPassword, newPassword, PasswordField } from "../parts/password.tsx";
@@ -77,18 +78,11 @@ function Entrance(props: {
   children: ComponentChildren;
   below?: ComponentChildren;
 }): JSX.Element {
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const [busy, setBusy] = useState(false);
-  const send = async (event: SubmitEvent): Promise<void> => {
+  const [run, busy, refusal] = useWork();
+  const send = (event: SubmitEvent): void => {
     event.preventDefault();
     const given = new FormData(event.currentTarget as HTMLFormElement);
-    setBusy(true);
-    try {
-      props.onSignedIn(await props.send(given));
-    } catch (error) {
-      setRefusal(asRefusal(error));
-      setBusy(false);
-    }
+    run(async () => props.onSignedIn(await props.send(given)));
   };
   return (
     <main class="sign-in">

@@ -2,9 +2,10 @@
 // one, its tables, what a person is asked, and in one line how it was found.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { ask } from "../api.ts";
 import { chartOf, shareOf } from "../charts.ts";
 import { behindLines, linksOf, nameOf, plainText } from "../evidence.ts";
+import { useWork } from "../look.ts";
 import { counted, foldedAfter, foundAlone, type Marked, marked, type Note } from "../marks.ts";
 import { Avatar, Suggested } from "../parts/around.tsx";
 import { ChartOf, Share } from "../parts/chart.tsx";
@@ -375,19 +376,14 @@ const REASONS = ["Wrong", "Did not answer it", "Too long", "Something was missin
 function Thumbs(props: { turn: TurnView; onThought: (opinion: Opinion | null) => void }): JSX.Element {
   const { turn, onThought } = props;
   const [asks, setAsks] = useState(false);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const keep = (opinion: Opinion | null): void => {
-    const path = `/turns/${encodeURIComponent(turn.turnId)}/opinion`;
-    const sent = opinion === null ? ask("DELETE", path) : ask("PUT", path, opinion);
-    sent.then(
-      () => {
-        onThought(opinion);
-        setRefusal(null);
-        setAsks(false);
-      },
-      (error) => setRefusal(asRefusal(error)),
-    );
-  };
+  const [run, , refusal] = useWork();
+  const keep = (opinion: Opinion | null): void =>
+    run(async () => {
+      const path = `/turns/${encodeURIComponent(turn.turnId)}/opinion`;
+      await (opinion === null ? ask("DELETE", path) : ask("PUT", path, opinion));
+      onThought(opinion);
+      setAsks(false);
+    });
   const thought = turn.opinion;
   return (
     <>

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Container, Iterator, Set
+from importlib.resources import files
 
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.surfaces.rendering.markdown import marked_html
@@ -86,39 +87,7 @@ def _short(label: str, most: int = MOST_LABEL) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-STYLE = """
-:root{color-scheme:light dark;--ink:#161a20;--paper:#fff;--quiet:#59636f;--line:#dfe3e8;
---bar:#1d57b8;--warn:#8f5400;--high:#b42318;--medium:#8f5400;--low:#3c6285;--informational:#66707d}
-@media (prefers-color-scheme:dark){:root{--ink:#e7eaee;--paper:#161a20;--quiet:#97a1ae;--line:#2a313b;
---bar:#8cb4ff;--warn:#efb35c;--high:#ff8f85;--medium:#efb35c;--low:#8db7de;--informational:#97a1ae}}
-body{font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-variant-numeric:tabular-nums;
-color:var(--ink);background:var(--paper);max-width:50rem;margin:0 auto;padding:1.5rem 1rem}
-h1{font-size:22px;line-height:1.25;margin:0 0 .25rem}h2{font-size:15px;margin:1.4rem 0 .4rem}
-h3{font-size:14px;margin:1.1rem 0 .3rem}p{margin:.3rem 0}ul{margin:.2rem 0;padding-left:1.1rem}
-p,li,td,th,dd,pre,code,h3,h4{unicode-bidi:isolate;overflow-wrap:anywhere}td{overflow-wrap:break-word}
-.annex~.scroll td{overflow-wrap:anywhere}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}dt{color:var(--quiet)}dd{margin:0}
-.figures{display:flex;flex-wrap:wrap;border:1px solid var(--line);border-radius:8px;margin:.9rem 0}
-.figures div{flex:1 1 4.5rem;padding:.5rem .8rem}.figures dt{font-size:12px}.figures dd{font-size:18px;font-weight:600}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px;margin:.3rem 0}
-th{white-space:nowrap;color:var(--quiet);font-weight:500;font-size:12px}
-th,td{border-bottom:1px solid var(--line);padding:.3rem .7rem .3rem 0;text-align:left;vertical-align:top}
-.quiet{color:var(--quiet);font-size:12px}.warn{color:var(--warn);font-weight:600}
-b.high{color:var(--high)}b.medium{color:var(--medium)}b.low{color:var(--low)}b.informational{color:var(--quiet)}
-a{color:var(--bar)}.chart{width:100%;max-width:760px;font-size:12px}.chart text{fill:var(--ink)}
-.chart .at{fill:var(--quiet)}u{text-decoration:none}u.found{text-decoration:underline var(--bar) 1px}
-u.missing,u.other{text-decoration:underline wavy var(--warn) 1px}
-.chart .label{text-anchor:end}.chart .axis{stroke:var(--line)}.chart .dot{fill:var(--bar)}
-.chart .dot.high{fill:var(--high)}.chart .dot.medium{fill:var(--medium)}.chart .dot.low{fill:var(--low)}
-.chart .dot.informational{fill:var(--informational)}
-.chart .done{fill:var(--paper);stroke:var(--bar);stroke-width:2}.chart .bar{fill:var(--bar)}
-:target{outline:2px solid var(--bar)}
-@page{size:A4;margin:15mm}
-@media print{body{max-width:none;padding:0;font-size:9.5pt}h2,h3{break-after:avoid}.annex{break-before:page}
-tr,svg,.figures{break-inside:avoid}thead{display:table-header-group}h2{margin-top:.9rem}
-:root{color-scheme:light;--ink:#000;--paper:#fff;--quiet:#444;--line:#bbb;--bar:#1d57b8;--warn:#8f5400;
---high:#b42318;--medium:#8f5400;--low:#3c6285;--informational:#66707d}.scroll{overflow:visible}}
-"""
+STYLE = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
 
 
 def as_html(report: HandOver) -> str:
