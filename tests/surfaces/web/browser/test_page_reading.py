@@ -106,8 +106,9 @@ def _audit(page: Page) -> None:
 
 
 def _policy(page: Page) -> None:
-    page.get_by_label("Tool").fill("isolate")
-    page.get_by_role("button", name="Explain").click()
+    explain = page.get_by_role("region", name="Explain a call")  # the view before has a field of the same name
+    explain.get_by_label("Tool").fill("isolate")
+    explain.get_by_role("button", name="Explain").click()
     expect(page.get_by_text("Decision: refuse")).to_be_visible()
     page.get_by_text("The text in force").click()
 
