@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import anyio
+import msgspec
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.query_results import (
@@ -96,7 +97,7 @@ def refusal(report: GuardReport, schema: Schema, allowed_tables: frozenset[str] 
         allowed=_names_for(first, report, schema, allowed_tables),
         line=first.line,
         position=first.column - 1,
-        problems=tuple(_as_query_problem(problem) for problem in errors[:MOST_PROBLEMS]),
+        problems=msgspec.convert(errors[:MOST_PROBLEMS], tuple[QueryProblem, ...], from_attributes=True),
     )
 
 
@@ -107,17 +108,6 @@ def _next_step(problem: KqlProblem, report: GuardReport) -> str:
         start = f"Use {problem.nearest[0]}, or another column" if problem.nearest else "Use a column"
         return f"{start} of {of}; describe_table tells what each holds."
     return problem.next_step or "Correct the query and run it again."
-
-
-def _as_query_problem(problem: KqlProblem) -> QueryProblem:
-    return QueryProblem(
-        code=problem.code,
-        message=problem.message,
-        line=problem.line,
-        column=problem.column,
-        length=problem.length,
-        nearest=problem.nearest,
-    )
 
 
 def _names_for(
