@@ -14,7 +14,7 @@ from sentinel_servers import NOW
 
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, TIME_WINDOWS
-from sentinel_rag.sentinel.logs.time_windows import LONGEST, read_duration
+from sentinel_rag.sentinel.logs.time_windows import LONGEST, read_duration, read_span
 from sentinel_rag.surfaces.cli import main
 
 WRITTEN = [
@@ -168,3 +168,17 @@ def test_the_command_line_refuses_what_is_no_length(
     said = capsys.readouterr().err
     assert told in said
     assert "PT4H" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("-1.02:00:00", -timedelta(days=1, hours=2)),
+        ("00:00:00.5", timedelta(milliseconds=500)),
+        ("0s", timedelta(0)),
+        ("P1W", timedelta(days=7)),
+        ("2 weeks", timedelta(days=14)),
+    ],
+)
+def test_a_span_of_a_template_or_an_alert_may_have_any_of_the_forms(text: str, length: timedelta) -> None:
+    assert read_span(text) == length
