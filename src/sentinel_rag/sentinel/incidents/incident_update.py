@@ -23,7 +23,7 @@ from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.incidents.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE, INCIDENT_TIME, UNASSIGNED, newest_versions
 from sentinel_rag.sentinel.logs.kql_literals import string_literal
-from sentinel_rag.sentinel.logs.log_tables import LogsTable, parse_datetime
+from sentinel_rag.sentinel.logs.log_tables import parse_datetime
 from sentinel_rag.sentinel.rest import Incident, SentinelRest
 from sentinel_rag.sentinel.results import build_result, one_line, shortened
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
@@ -67,10 +67,7 @@ class Target:
     name: str
     label: str
     rest: SentinelRest
-    matched_by: str
-    reference: str
-    notes: tuple[CodedNote, ...]
-    answers: tuple[LogsTable, ...]
+    found: Resolution
     statistics: TableStatistics
 
     def result(
@@ -84,10 +81,10 @@ class Target:
             window=TimeWindow(),
             time_column=INCIDENT_TIME,
             rows_total=1,
-            answers=self.answers,
+            answers=self.found.answers,
             statistics=self.statistics,
-            summary={"matched_by": self.matched_by, "reference": self.reference, **summary},
-            notes=(*notes, *self.notes),
+            summary={"matched_by": self.found.matched_by, "reference": self.found.reference, **summary},
+            notes=(*notes, *self.found.notes),
         )
 
 
@@ -116,16 +113,7 @@ async def target_incident(view: WorkspaceView, reference: str) -> Target:
     label = f"Incident {record['IncidentNumber']}" if record["IncidentNumber"] is not None else f"Incident {name}"
     if not name:
         raise invalid_argument("incident", f"{label} has no GUID in the log, so Sentinel cannot be told which it is.")
-    return Target(
-        name=name,
-        label=label,
-        rest=view.rest,
-        matched_by=resolution.matched_by,
-        reference=reference,
-        notes=resolution.notes,
-        answers=resolution.answers,
-        statistics=statistics,
-    )
+    return Target(name, label, view.rest, resolution, statistics)
 
 
 def _only(resolution: Resolution) -> Mapping[str, Any]:
