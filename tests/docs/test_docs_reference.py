@@ -140,8 +140,8 @@ def test_the_schema_lacks_no_key_of_the_loader() -> None:
     for path in (SOURCES / "gateway" / "policy").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             keys: ast.expr | None = None
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Section":
-                keys = node.args[2]
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith((".section", ".sections")):
+                keys = next((each for each in node.args if isinstance(each, ast.Tuple)), None)
             elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "keys":
                 keys = node.value
             if isinstance(keys, ast.Tuple) and all(isinstance(key, ast.Constant) for key in keys.elts):
