@@ -14,7 +14,7 @@ from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option
 from sentinel_rag.agent.planner.knowledge import Sought, read_wish, wish_after
-from sentinel_rag.agent.planner.leaning import left_behind, on_open_ground, settled, unmoored, with_effect
+from sentinel_rag.agent.planner.leaning import left_behind, on_open_ground, settled, with_effect
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner, searched
 from sentinel_rag.agent.planner.questions_back import with_options
@@ -66,7 +66,7 @@ class Talk(Context):
         if isinstance(done, Readings):
             made = [binding.for_each(planner.decide(frame, now)) for frame in done.frames]
             decision = settled(done, made, self.before)
-            return with_options(unmoored(done, decision, self.before), planner.names)
+            return with_options(decision, planner.names)
         asked = done.frame if isinstance(done, Option) else done
         decision = binding.for_each(planner.decide(asked, now))
         if self.pointed and isinstance(done, Frame):

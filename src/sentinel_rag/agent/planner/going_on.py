@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, ask
+from sentinel_rag.agent.planner.leaning import offering
 from sentinel_rag.agent.planner.merging import LISTED, is_fragment, is_list, merged, moved, without
 from sentinel_rag.agent.planner.sentence import LISTED_KINDS, Done, FrameCompletion, unmarked
 from sentinel_rag.agent.things import ALERT, INCIDENT
@@ -102,6 +103,8 @@ def _next_page(asked: FrameCompletion) -> Done:
     whole = total is not None and asked.talk.shown >= total
     if len(before.calls) > 1 or "offset" not in TOOLS_BY_NAME[made.tool].parameter_schemas() or whole:
         return ask(asked.frame, Unclear.NO_MORE)
+    if asked.frame.has("talk:rest") and (wider := _narrowed_from(asked.talk.decisions)) is not None:
+        return offering(asked.frame, [wider], Unclear.SAME_OR_ALL)  # the rest of these, or those that were left out?
     shown = asked.talk.shown or int(str(made.arguments.get("limit", DEFAULT_LIMIT)))
     if shown > MOST_SKIPPED:
         return ask(asked.frame, Unclear.NO_MORE)
@@ -122,6 +125,15 @@ def _thing_before(asked: FrameCompletion) -> Done:
 def _newest_first(asked: FrameCompletion) -> bool:
     before = asked.talk.before
     return before is not None and before.frame.has("order:newest") and asked.talk.unlisted < asked.talk.turn
+
+
+def _narrowed_from(decisions: Sequence[Decision]) -> Decision | None:
+    """The decision before the last, where the last one only narrowed it."""
+    if len(decisions) < 2 or not decisions[-2].calls:
+        return None
+    last, before = decisions[-1].calls[0], decisions[-2].calls[0]
+    narrowed = last.tool == before.tool and last.arguments.items() > before.arguments.items()
+    return decisions[-2] if narrowed and "offset" not in last.arguments else None
 
 
 def _earlier(asked: FrameCompletion, decisions: Sequence[Decision]) -> Done:

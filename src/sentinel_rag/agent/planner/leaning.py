@@ -46,7 +46,7 @@ _HALF_READ = frozenset(
 _NOT_ANSWERED = frozenset(
     {
         Unclear.UNREAD, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE, Unclear.NO_STORED_QUERY, Unclear.CANNOT_LEAVE_OUT,
-        Unclear.NUMBER_OF_WHAT,
+        Unclear.NUMBER_OF_WHAT, Unclear.SAME_OR_ALL,
     }
 )  # fmt: skip
 """Reasons to ask back that name what was not understood and offer nothing to pick."""
@@ -62,11 +62,12 @@ _OF_A_BOUND = ("topic", "cmp", "num", "digits")
 _PRONOUNS = ("ref:it", "ref:its", "ref:within")
 _PLEASANTRY = "small_talk"
 _FEW = 2
+_LISTS = tuple(f"kind:{kind}" for kind in sorted(LISTED))
+_GOES_ON = ("follow", "add", "ref", "that", "cmp:only", "drop", "by", "unit", "group")
 _OF_CASES = ("query_incidents", "query_alerts", "get_incident_detail", "get_alert_trend", "get_top_entities")
 _NAMES_CASES = (
     "name", "incident", "alert_id", "digits", "status", "severity", "min", "owner", "class", "product", "op:top",
-    "talk:back", "talk:again", "talk:undo", "list_of", "item",
-    *(f"kind:{kind}" for kind in sorted(LISTED)),
+    "talk:back", "talk:again", "talk:undo", "list_of", "item", *_LISTS,
 )  # fmt: skip
 """What tells that incidents or alerts are meant, or an answer of before the last one."""
 _NOUNS = {
@@ -290,30 +291,25 @@ def on_open_ground(said: Frame, made: Decision, waiting: Decision | None) -> Dec
     if waiting is None or waiting.reason not in _NOT_ANSWERED or made.kind is not DecisionKind.CALL:
         return made
     alone = filters and is_fragment(said) and not said.has("ref", "name", "incident", "kind", "talk", "that")
+    alone |= waiting.reason is Unclear.SAME_OR_ALL and said.has("ref:there", "ref:within")
     return offering(made.frame, [made], Unclear.SAME_OR_ALL) if alone else made
 
 
-def unmoored(readings: Readings, made: Decision, before: Decision | None) -> Decision:
-    """The decision, or a question back where a few words that lean on an answer would leave its tool: "only SigninLogs"
-    behind a query of the logs, "the web shell one" behind a list."""
-    said = readings.said
-    leans = said.has("cmp:only", "add") or any(item.sense("one") for item in said.items)
-    whole = said.has("ask", "op", "topic", "name", "incident", "owner", *(f"kind:{kind}" for kind in LISTED))
-    if before is None or made.kind is not DecisionKind.CALL or not leans or whole:
-        return made
-    same = [call.tool for call in made.calls[:1]] == [call.tool for call in before.calls[:1]]
-    return made if same else offering(made.frame, [made], Unclear.SAME_OR_ALL)
-
-
 def left_behind(said: Frame, made: Decision, before: Decision | None, pointed: Iterable[ListItem]) -> Decision:
-    """The decision, or a question back where a sentence that goes on from logs, tables or documents, and names nothing
-    else, would be answered by incidents or alerts."""
-    leans = said.has("follow", "add", "ref", "that", "cmp:only", "drop", "by", "unit", "group") and is_fragment(said)
+    """The decision, or a question back where a sentence that leans on an answer would leave its kind without naming
+    another: "only SigninLogs" behind a query of the logs, "the web shell one" behind a list, a name behind mails."""
     bound = any(item.kind in (INCIDENT, ALERT) for item in pointed)
-    if before is None or not before.calls or made.kind is not DecisionKind.CALL or not leans or bound:
+    if before is None or not before.calls or made.kind is not DecisionKind.CALL or bound:
         return made
-    other = before.calls[0].tool not in _OF_CASES and made.calls[0].tool in _OF_CASES
-    return offering(made.frame, [made], Unclear.SAME_OR_ALL) if other and not said.has(*_NAMES_CASES) else made
+    tool, last = made.calls[0].tool, before.calls[0].tool
+    one = any(item.sense("one") for item in said.items)
+    whole = said.has("ask", "op", "name", "incident", "owner", *_LISTS) or (said.has("topic") and not one)
+    left = tool != last and not whole and (one or said.has("cmp:only", "add"))
+    to_cases = last not in _OF_CASES and tool in _OF_CASES
+    left |= to_cases and said.has(*_GOES_ON) and is_fragment(said) and not said.has(*_NAMES_CASES)
+    named = before.frame.has("name") and said.has("name") and not said.has("ask", "op", "attr", "rel", *_LISTS)
+    left |= to_cases and named and before.frame.has("topic")
+    return offering(made.frame, [made], Unclear.SAME_OR_ALL) if left else made
 
 
 def with_effect(said: Frame, made: Decision, before: Decision | None) -> Decision:

@@ -259,8 +259,11 @@ def pointed(asked: FrameCompletion) -> Done | None:
     loose = set(refs) <= {"definite"}
     noun = kinds[0] if kinds else ""
     item, candidates = asked.it(noun)
+    waiting = asked.talk.waiting
     if item is None and loose and (not candidates or not frame.has("attr", "kind", "topic")):
         return None
+    if item is not None and not kinds and waiting is not None and waiting.reason is Unclear.NOTHING_NEW:
+        return ask_which(frame, (item,), asked.talk)  # what was meant before was not understood
     if item is None and candidates:
         return ask_which(frame, candidates, asked.talk)
     if item is None and frame.has("know") and not frame.has("know:similar"):
