@@ -38,3 +38,19 @@ def test_a_conversation_that_was_seen_is_bound_right(name: str) -> None:
     figures = measure(SETS / f"{name}.yaml", analyst=False, verbose=False)
     assert figures["wrong"] == 0
     assert figures["right"] >= 0.98
+
+
+BOUND = {
+    "dialogues_4": (0.8, 0.0), "dialogues_5": (0.78, 0.02), "dialogues_6": (0.9, 0.0), "dialogues_7": (0.75, 0.034),
+    "dialogues_8": (0.85, 0.0), "dialogues_9": (0.98, 0.0),
+}  # fmt: skip
+"""The share that is bound right and the share that is bound wrong, of sets that were first met by an earlier reader."""
+
+
+@pytest.mark.requirement("CHAT-6")
+@pytest.mark.parametrize("name", BOUND)
+def test_a_follow_up_is_bound_right_or_asked_back(name: str) -> None:
+    right, wrong = BOUND[name]
+    figures = measure(SETS / "strangers" / f"{name}.yaml", analyst=False, verbose=False)
+    assert figures["right"] >= right
+    assert figures["wrong"] <= wrong

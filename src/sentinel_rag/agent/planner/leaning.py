@@ -221,8 +221,7 @@ def _readings(asked: FrameCompletion, rule: LeaningRule, told: frozenset[str]) -
         grounds = [_understood(waiting.frame), *([] if base is None else [base.frame])]
         taken = [unmarked(merged(ground, frame)) for ground in grounds]
         taken += [unmarked(frame)] if "alone" in rule.take else []
-        alone = "alone" in rule.take
-        return Readings(tuple(taken), frame, leans="is:leans" in told, alone=alone, open_question=waiting)
+        return Readings(tuple(taken), frame, open_question=waiting)
     if base is None:
         return ask(frame, Unclear.NOTHING_SHOWN)
     ways = {
@@ -267,8 +266,6 @@ def settled(readings: Readings, made: Sequence[Decision], before: Decision | Non
         and all(each.kind is DecisionKind.CALL for each in made)
     ):
         return with_effect(readings.said, answered[0], before)  # from wherever it goes on, it says the same
-    if back is not None and readings.alone and [made[-1]] == answered and not readings.leans:
-        return answered[0]  # a question of its own, which no other one makes sense of
     if back is not None:
         return offering(first.frame, answered, back.reason, *back.values)
     # Without a mark that leans, a question that only joined to the one before finds no stored query stands alone.

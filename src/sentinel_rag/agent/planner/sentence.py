@@ -47,8 +47,6 @@ class Readings:
     ask: bool = False
     leans: bool = False
     """Whether a word of the sentence leans on what came before."""
-    alone: bool = False
-    """Whether the last of the frames is the sentence as it stands."""
     open_question: Decision | None = None
 
 
