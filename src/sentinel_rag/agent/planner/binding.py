@@ -71,7 +71,7 @@ def _behind_a_correction(frame: Frame) -> str:
     items = [item for item in frame.items if not item.silent]
     if len(items) > 2 and items[0].sense("not") and _is_place(items[1]) and _is_place(items[2]):
         return frame.text[items[2].start :]  # "not [1], [2]"
-    denied = [pair for pair in pairwise(items) if pair[0].sense("not") and _is_place(pair[1])]
+    denied = [pair for pair in pairwise(items) if _denies(pair[0]) and _is_place(pair[1])]
     told = [item for item in items if not any(item in pair for pair in denied)]  # "sorry, not 18, I meant 12"
     for item in told:
         said_no = item.sense("talk", frozenset({"no"})) is not None and _breaks_after(frame.text, item)
@@ -80,6 +80,10 @@ def _behind_a_correction(frame: Frame) -> str:
             break
         end = item.end
     return frame.text[end:].strip(" ,.;:!-") if end else ""
+
+
+def _denies(item: Item) -> bool:
+    return item.sense("not") is not None and item.sense("talk") is None
 
 
 def _is_place(item: Item) -> bool:

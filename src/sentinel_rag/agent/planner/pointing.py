@@ -282,7 +282,8 @@ def _of_the_answer(asked: FrameCompletion) -> bool:
     """True where "in it" is in the answer: incidents are in no incident, but in the rows or the report before."""
     before, (item, candidates) = asked.talk.before, asked.it("")
     things = candidates if item is None else (item,)
-    return before is not None and is_list(before.frame) and all(one.kind in LISTED for one in things)
+    rows = before is not None and is_list(before.frame) and not before.frame.has("topic", "template")
+    return rows and all(one.kind in LISTED for one in things)
 
 
 def _there(asked: FrameCompletion) -> Done | None:
