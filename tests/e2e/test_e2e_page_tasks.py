@@ -171,8 +171,14 @@ def hunt_chart(page: Page) -> None:
     expect(page.get_by_role("region", name="Rows").get_by_role("img").first).to_be_visible()
 
 
+def entity(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    page.keyboard.type("siobhan")
+    page.keyboard.press("Enter")  # before what the word names was read
+    expect(page.get_by_role("heading", level=1)).to_have_text("siobhan.o'brien@woodgrove.example")
+
+
 def entity_pivot(page: Page) -> None:
-    go(page, "entity/siobhan.o'brien@woodgrove.example")
     with_it = page.get_by_role("region", name="Seen with")
     with_it.get_by_role("link", name="wks-fin-02.woodgrove.example").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("wks-fin-02.woodgrove.example")
@@ -193,6 +199,15 @@ def evidence(page: Page) -> None:
     expect(behind).to_contain_text("SecurityAlert")
 
 
+def keyboard(page: Page) -> None:
+    page.get_by_role("textbox", name="Question").press("Escape")
+    newest = page.locator("article.turn").last
+    expect(newest).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(newest.locator("button.source").first).to_be_focused()
+
+
 def report(page: Page) -> None:
     page.get_by_role("button", name="Save a report").click()
     with page.expect_download() as saved:
@@ -207,6 +222,26 @@ def search_conversation(page: Page) -> None:
     found = page.get_by_role("option").filter(has_text="Conversation")
     expect(found).to_contain_text("how many high severity alerts")
     page.keyboard.press("Escape")
+
+
+def playbook_answer(page: Page) -> None:
+    """Its steps are a list within the quotation, and its citation leads to the playbook."""
+    told = ask(page, "what does our playbook say about phishing").locator(".markdown").first
+    expect(told).to_contain_text("The playbook “Phishing mail with a link or an attachment” says")
+    expect(told.locator("blockquote ol > li").nth(1)).to_be_visible()
+    expect(told.get_by_role("link", name="phishing.md > Phishing mail").first).to_have_attribute(
+        "href", "#/knowledge/phishing.md"
+    )
+
+
+def incident_report(page: Page) -> None:
+    go(page, "incidents/124")
+    page.get_by_role("button", name="Report…").click()
+    dialog = page.get_by_role("dialog", name="Report of incident 124")
+    dialog.get_by_role("link", name="Markdown").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Nothing was asked about incident 124")
+    dialog.get_by_role("button", name="Explain it now").click()
+    expect(page.locator("article.answered")).to_contain_text("Severity High, status Active")
 
 
 def comment(page: Page) -> None:
@@ -235,9 +270,11 @@ STEPS: dict[str, Callable[[Page], None]] = {
     "read-playbook": read_playbook,
     "remove-playbook": remove_playbook,
     "hunt-chart": hunt_chart,
+    "entity": entity,
     "entity-pivot": entity_pivot,
     "follow-up": follow_up,
     "evidence": evidence,
+    "keyboard": keyboard,
     "report": report,
     "search-conversation": search_conversation,
     "comment": comment,
@@ -248,7 +285,7 @@ STEPS: dict[str, Callable[[Page], None]] = {
 def test_the_tasks_of_a_week_are_done_on_the_page_alone(chromium: Browser, url: str) -> None:
     assert STEPS.keys() <= TASKS.keys()
     page = signed_in(chromium, url, "ada", viewport={"width": 1440, "height": 900})
-    for step in STEPS.values():
+    for step in (*STEPS.values(), playbook_answer, incident_report):
         step(page)
     page.context.close()
 

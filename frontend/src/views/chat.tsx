@@ -286,7 +286,9 @@ function QuestionBox(props: {
           </a>
         ) : null}
         <label>
-          <span class="unseen">Question (Enter sends, Shift+Enter breaks the line)</span>
+          <span class="unseen">
+            Question (Enter sends, Shift+Enter breaks the line, Escape goes to the newest answer)
+          </span>
           <textarea
             ref={box}
             class="question-text"
@@ -297,6 +299,8 @@ function QuestionBox(props: {
               if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
                 event.preventDefault();
                 send();
+              } else if (event.key === "Escape") {
+                document.querySelector<HTMLElement>("article.turn:last-of-type")?.focus();
               }
             }}
           />

@@ -71,6 +71,7 @@ export function TurnSection(
   return (
     <article
       ref={place}
+      tabIndex={-1}
       class={`turn ${turn.state}`}
       aria-busy={running}
       aria-label={`Question: ${visible(turn.question)}`}

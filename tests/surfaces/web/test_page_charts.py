@@ -142,6 +142,9 @@ def test_a_value_leads_where_its_place_in_the_result_says_and_never_elsewhere() 
     name = "javascript:alert(1)//"
     assert link("query_alerts", "/rows/0/entities/1/name", name) == "#/entity/javascript%3Aalert(1)%2F%2F"
     assert link("query_alerts", "/rows/0/description", name) is None
+    assert link("search_knowledge_base", "/hits/1/citation", "a b.md > Triage") == "#/knowledge/a%20b.md"
+    assert link("search_knowledge_base", "/hits/0/citation", "incident-12") == "#/incidents/12"
+    assert link("search_knowledge_base", "/hits/0/text", "a.md > Triage") is None
 
 
 def test_a_long_answer_is_folded_between_its_lines_and_nothing_of_it_is_lost() -> None:
