@@ -74,7 +74,7 @@ function Rules({ tools }: { tools: PolicyTool[] }): JSX.Element | null {
         rows={sorted.flatMap((tool) => tool.rules.map((rule) => ({ tool, rule })))}
         keyOf={({ tool, rule }) => `${tool.name} ${rule.rule_id}`}
         columns={[
-          { title: "Tool", names: true, class: "long", cell: ({ tool }) => visible(tool.name) },
+          { title: "Tool", names: true, cell: ({ tool }) => visible(tool.name) },
           {
             title: "It",
             cell: ({ tool }) => <span class="nowrap">{EFFECTS[tool.effect] ?? visible(tool.effect)}</span>,
