@@ -140,7 +140,7 @@ def _block(block: Block, numbers: Set[str]) -> str:
 
 def _cell(text: str) -> str:
     tone = _tone(text)
-    return f'<b class="{tone}">{tone.capitalize()}</b>' if tone else html_text(text)
+    return f'<span class="{tone}">{tone.capitalize()}</span>' if tone else html_text(text)
 
 
 def _labelled(label: str, text: str) -> str:
