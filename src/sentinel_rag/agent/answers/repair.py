@@ -24,7 +24,7 @@ These sentences of your answer do not stand in what they cite. Send back only th
 n: corrected sentence [c1.3]
 A true sentence keeps its words and gets the citations that it lacks, of each row that it takes something from; for
 what no row says call read_rows or compute, or once other tools that read. What you conclude is worded so ("probably",
-"I think"), without a label. A line "n:" with nothing behind it drops the sentence. All other sentences stay as they
+"I think"), without a citation. A line "n:" with nothing behind it drops the sentence. All other sentences stay as they
 are; do not send them."""
 _LINE = re.compile(r"\s{0,8}(?:[-*]\s{1,4})?\**(\d{1,4})\**\s?[:.)]\**(?:\s+(.*))?$")
 _NO_STATEMENT = (UnitKind.HEAD, UnitKind.HEADING, UnitKind.CODE)
