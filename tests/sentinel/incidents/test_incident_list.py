@@ -269,6 +269,11 @@ async def test_real_rows_of_2024_leave_the_last_day_of_2026_empty(real: Any) -> 
     assert result.coverage.table_newest == parse_time("2024-08-01T12:40:38.576666Z")
 
 
+NEWEST = {
+    "created": "2024-08-02T22:00:00Z", "closed": "2024-07-31T09:00:00Z", "updated": "2024-08-02T23:30:00Z"
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("time_field", "start", "end", "expected"),
     [
@@ -292,6 +297,7 @@ async def test_the_window_applies_to_the_time_that_was_asked_for(
     assert result.coverage.rows_total == len(expected)
     columns = {"created": "CreatedTime", "closed": "ClosedTime", "updated": "LastModifiedTime"}
     assert result.coverage.time_column == columns[time_field]
+    assert result.coverage.table_newest == parse_time(NEWEST[time_field]), "of the time that was asked for"
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,9 @@ def estate(serving: Any) -> Any:
             ),
             process("SRV01", "powershell.exe", "powershell Get-Date", SHA256="AB" * 32, **parent("cmd.exe")),
             process("srv010.corp.example", "powershell.exe", "powershell", SHA256="AB" * 32, **parent("CMD.exe")),
-            process("St. John's", "cmd.exe", 'cmd /c "C:\\it\'s here\\x.bat"', **parent("explorer.exe")),
+            process(
+                "St. John's", "cmd.exe", 'cmd /c "C:\\it\'s here\\x.bat"', AccountName="dee", **parent("explorer.exe")
+            ),
             process("srv02", "powershell.exe", "powershell", SHA256="AB" * 32, **parent("cmd.exe")),
         ),
         SecurityEvent=rows(
@@ -586,6 +588,12 @@ CASES: list[Case] = [
             (T(5), "Windows logon", "failure", "dc02"),
             (T(4), "Windows logon", "failure", "dc01"),
         ],
+    ),
+    (
+        "account_activity_timeline",
+        {"account": "dee@corp.example"},
+        ["Log", "Detail"],
+        [("DeviceProcessEvents", "St. John's: cmd /c \"C:\\it's here\\x.bat\"")],
     ),
     ("account_activity_timeline", {"account": "svc"}, ["Outcome"], [("LogonFailed",), ("LogonSuccess",)]),
     (

@@ -64,7 +64,7 @@ async def _incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> Query
                 (incidents.counted(base, window, time_column=time_column), span),
             )
         ),
-        lambda: view.statistics.read(incidents.INCIDENT_TABLE, incidents.INCIDENT_TIME),
+        lambda: view.statistics.read(incidents.INCIDENT_TABLE, time_column),
     )
     records = list(islice(rows_answer.records(), arguments["offset"], None))
     room = incidents.description_room(len(records))
