@@ -13,8 +13,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
-import msgspec
-
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 
@@ -97,12 +95,29 @@ class Facets:
             object.__setattr__(self, name, tuple(map(encodable, getattr(self, name))))
 
     def to_dict(self) -> dict[str, JsonValue]:
-        return {**msgspec.to_builtins(self), "time": None if self.time is None else self.time.isoformat()}
+        return {
+            "techniques": list(self.techniques),
+            "tactics": list(self.tactics),
+            "severity": self.severity,
+            "status": self.status,
+            "classification": self.classification,
+            "time": None if self.time is None else self.time.isoformat(),
+            "entities": list(self.entities),
+        }
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Self:
         """The facets that `to_dict` told."""
-        return msgspec.convert(told, cls)
+        time = told["time"]
+        return cls(
+            techniques=tuple(told["techniques"]),
+            tactics=tuple(told["tactics"]),
+            severity=told["severity"],
+            status=told["status"],
+            classification=told["classification"],
+            time=None if time is None else datetime.fromisoformat(time),
+            entities=tuple(told["entities"]),
+        )
 
 
 UNTRUSTED_KNOWLEDGE = Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED)
