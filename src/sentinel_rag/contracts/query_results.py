@@ -180,6 +180,12 @@ def notes_form(name: str, notes: Sequence[str]) -> dict[str, JsonValue]:
     return told
 
 
+def told_to_people(form: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a result's form what people and models read: not the codes and values that `notes_form` puts beside notes."""
+    beside = {f"{name}_{part}" for name in ("note", "remark") if f"{name}s" in form for part in ("codes", "values")}
+    return {name: value for name, value in form.items() if name not in beside}
+
+
 class QueryErrorCode(StrEnum):
     """What went wrong, as far as the reader's next step depends on it."""
 

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import QueryResult
+from sentinel_rag.contracts.query_results import QueryResult, told_to_people
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded
 
 Cell = str | int | float | bool | tuple["Cell", ...]
@@ -269,6 +269,7 @@ def _document(result: str, value: Any, quoted: frozenset[str]) -> tuple[tuple[Ro
     """Rows of a result that is no table: its one list of objects, the passages of its one long text, or itself."""
     numbering = _Numbering(result, quoted)
     if isinstance(value, Mapping):
+        value = told_to_people(value)
         lists = [name for name, part in value.items() if _is_list_of_objects(part)]
         texts = [
             name for name, part in value.items() if isinstance(part, str) and len(part) > MOST_CHARACTERS_OF_A_PASSAGE
