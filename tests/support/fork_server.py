@@ -172,6 +172,7 @@ def forking() -> Iterator[None]:
 def share() -> Path:
     """The folder of the server that this process and all that it starts later use, until this process ends."""
     if _SHARED in os.environ:
+        atexit.register(_leave_to_others)
         return Path(os.environ[_SHARED])
     folder = Path(tempfile.mkdtemp(prefix="forks-"))
     os.mkfifo(folder / "until")
@@ -189,6 +190,11 @@ def share() -> Path:
 
 
 _started: list[subprocess.Popen[bytes]] = []
+
+
+def _leave_to_others() -> None:
+    for server in _started:
+        server.returncode = 0  # it serves on, of which Popen would warn
 
 
 @cache
