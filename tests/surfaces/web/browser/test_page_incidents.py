@@ -429,6 +429,7 @@ def test_failed_empty_partial_and_old_are_four_things(web: RunningWeb, visit: Vi
     )
     tool.on("query_incidents", Fails(error))
     page = go(visit("dana-failed"), "Incidents")
+    expect(page.get_by_role("heading", name="Incidents")).to_be_visible()  # home tells the same failure
     expect(page.get_by_role("alert")).to_have_text("Log Analytics is away. Try it again in a minute.")
     expect(page.get_by_text("No incident matches")).to_have_count(0)
     expect(page.get_by_role("table")).to_have_count(0)
