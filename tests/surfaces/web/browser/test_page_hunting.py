@@ -175,7 +175,7 @@ def test_playbooks_are_searched_and_read_as_they_stand(web: RunningWeb, visit: V
     check(page, axe, problems, "found")
     found.get_by_role("link", name="identity.md > Containment").click()
     page.wait_for_url("**/#/knowledge/identity.md")
-    expect(page.get_by_role("region", name="Stolen session")).to_contain_text("Revoke all sessions.")
+    expect(page.get_by_role("region", name="Stolen session", exact=True)).to_contain_text("Revoke all sessions.")
     assert asked(web, "search_knowledge_base") == {"document": "identity.md", "limit": 20}
     check(page, axe, problems, "document")
     assert problems == []
