@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from sentinel_rag.audit import PostgresPlace, RecordConnection, StateAway
 from sentinel_rag.contracts.errors import UnavailableError
@@ -30,7 +31,7 @@ from sentinel_rag.gateway.store.key_file import (
     read_pepper,
 )
 from sentinel_rag.storage.port import VERSIONS, bring_up
-from sentinel_rag.storage.postgres.connecting import Connector, StateConnection
+from sentinel_rag.storage.postgres.connecting import Connector, StateConnection, is_alive
 from sentinel_rag.storage.postgres.database import lock_of
 
 ASK_S = 1.0
@@ -67,13 +68,11 @@ class PostgresKeys:
     @property
     def connection(self) -> StateConnection:
         """Connected anew where it was lost. Raises StateAway."""
-        now = time.monotonic()
-        if now - self._used_at > STALE_S:  # never in the middle of a transaction
-            with suppress(psycopg.Error):
-                self._connection.raw.execute("SELECT 1")
-        if self._connection.raw.closed:
+        raw = self._connection.raw
+        rests = raw.info.transaction_status is TransactionStatus.IDLE
+        if raw.closed or (rests and not is_alive(raw, self._used_at)):
             self._connection = StateConnection(self._connector.connect())
-        self._used_at = now
+        self._used_at = time.monotonic()
         return self._connection
 
     @contextmanager

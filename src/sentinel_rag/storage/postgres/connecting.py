@@ -6,7 +6,9 @@ Nothing that is said here holds a password, an address or a row.
 from __future__ import annotations
 
 import re
+import select
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -132,6 +134,7 @@ IDLE_S = 10
 longer."""
 
 LARGE_S = 600
+STALE_S = 5.0
 _DURABLE = (
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')"
@@ -308,6 +311,22 @@ def is_lost(connection: psycopg.Connection[Any], error: BaseException) -> bool:
         or connection.broken
         or isinstance(error, errors.AdminShutdown | errors.CrashShutdown | errors.ReadOnlySqlTransaction)
     )
+
+
+def is_alive(connection: psycopg.Connection[Any], rested_since: float) -> bool:
+    """Whether a connection that rests outside a transaction can be used. Its server is asked only where it rested for
+    STALE_S seconds, or sent something meanwhile: mostly the end."""
+    if connection.closed:
+        return False
+    socket = select.poll()
+    socket.register(connection.fileno(), select.POLLIN)
+    if time.monotonic() - rested_since <= STALE_S and not socket.poll(0):
+        return True
+    try:
+        connection.execute("SELECT 1")
+    except psycopg.Error:
+        return False
+    return True
 
 
 def _make_schema(connection: psycopg.Connection[Any], schema: str) -> None:

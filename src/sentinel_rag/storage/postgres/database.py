@@ -23,7 +23,7 @@ from psycopg.pq import TransactionStatus
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.storage.jobs import Job, deliver
 from sentinel_rag.storage.port import VERSIONS, Migration, PostgresPlace, RecordConnection, StateAway, Work, bring_up
-from sentinel_rag.storage.postgres.connecting import LARGE_S, Connector, Lost, StateConnection, is_lost
+from sentinel_rag.storage.postgres.connecting import LARGE_S, Connector, Lost, StateConnection, is_alive, is_lost
 
 
 def lock_of(schema: str) -> int:
@@ -105,8 +105,6 @@ def _roll_back(raw: psycopg.Connection[Any]) -> None:
 
 MOST = 4
 WAIT_S = 10
-STALE_S = 5.0
-"""A connection that has rested longer is asked whether it still lives before it is lent."""
 
 
 class Readers:
@@ -152,13 +150,10 @@ class Readers:
             if not self._free:
                 return None
             rested_since, raw = self._free.pop()
-        if time.monotonic() - rested_since > STALE_S:
-            try:
-                raw.execute("SELECT 1")
-            except psycopg.Error:
-                self._drop(raw)
-                return None
-        return raw
+        if is_alive(raw, rested_since):
+            return raw
+        self._drop(raw)
+        return None
 
     def _give_back(self, raw: psycopg.Connection[Any]) -> None:
         with self._lock:
