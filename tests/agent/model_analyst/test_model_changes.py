@@ -32,9 +32,9 @@ def result(*changes):
     return rows_result([{"number": 40, "title": "Inbox rule", "status": "Closed", "changes": fields}])
 
 
-def waits(approval_id="ap-77"):
+def waits(approval_id="ap-77", note=""):
     call = ToolCall("", "", "")
-    return Denied(call, Reason.APPROVAL_REQUIRED, "A person must approve this.", "close_asks", "", approval_id)
+    return Denied(call, Reason.APPROVAL_REQUIRED, "A person must approve this.", "close_asks", "", approval_id, note)
 
 
 MADE = result(("status", "New", "Closed"), ("classification", "", "Undetermined"))
@@ -83,6 +83,22 @@ async def test_a_change_that_needs_an_approval_is_told_and_made_as_it_was_once_i
     at.script(text_reply("Hello."))
     await at.ask("Hello")
     assert "wait for a person's approval" not in at.asked()
+
+
+@pytest.mark.requirement("APPR-1")
+async def test_several_calls_that_wait_are_told_a_line_each_and_why_once(desk):
+    note = "More than 2000 rows of SigninLogs would be read for one person within 24 h (volume signins)."
+    at = desk(
+        updates(CLOSE, LOWER), text_reply("Both wait."), gateway=changing(waits("ap-1", note), waits("ap-2", note))
+    )
+    answer = await at.ask("Close incident 40 as undetermined and set 31 to Low")
+    assert answer.outcome is Outcome.DENIED
+    lines = answer.text.splitlines()
+    waiting = [line for line in lines if line.startswith("Waiting for approval: update_incident, incident ")]
+    assert [name in line for name, line in zip(("(ap-1)", "(ap-2)"), waiting, strict=True)] == [True, True]
+    assert answer.text.count(note) == answer.text.count("sentinel approvals list") == 1
+    assert "Nothing of it was changed yet." in answer.text
+    assert all(note in told and "may still run" in told for told in at.results())
 
 
 @pytest.mark.requirement("APPR-1")

@@ -47,6 +47,7 @@ def say_waiting(writer: AnswerWriter, run: ToolRun, denied: Denied, then: str = 
     name = plain(denied.approval_id or "")
     then = then or f"Then ask again in this conversation (`sentinel ask --session {plain(run.call.session_id)}`)."
     then = "It runs at the yes." if denied.runs_at_yes else then
+    why = f"{plain(denied.note)} " if denied.note else ""
     if denied.decided_by:
         _say(writer, run, f"Waiting for your yes: {_call_in_words(run)}.")
         writer.fixed(
@@ -56,25 +57,19 @@ def say_waiting(writer: AnswerWriter, run: ToolRun, denied: Denied, then: str = 
     else:
         _say(writer, run, f"Waiting for approval: {_call_in_words(run)}.")
         writer.fixed(
-            f"Whoever may approve it looks at it with `sentinel approvals show {name}` and decides with `sentinel "
+            f"{why}Whoever may approve it looks at it with `sentinel approvals show {name}` and decides with `sentinel "
             f"approvals approve {name}` or `deny`; the approval is for these arguments, once. {then}"
         )
     writer.fixed(f"Nothing was {_done(run)} yet.")
 
 
-def _waits_for_another(denied: Denied) -> bool:
-    return denied.approval_id is not None and not denied.decided_by
-
-
-def _say_several_waiting(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
+def _say_several_waiting(writer: AnswerWriter, waiting: Sequence[tuple[ToolRun, Denied]]) -> None:
     """What waits for somebody else, a line for each call, and once how it is decided and what was not done."""
-    for run in runs:
-        name = "" if not isinstance(run.outcome, Denied) else plain(run.outcome.approval_id or "")
-        _say(writer, run, f"Waiting for approval: {_call_in_words(run)} ({name}).")
-    notes = dict.fromkeys(run.outcome.note for run in runs if isinstance(run.outcome, Denied) and run.outcome.note)
-    done = " or ".join(dict.fromkeys(map(_done, runs)))
-    session = plain(runs[0].call.session_id)
-    why = "".join(f"{plain(note)} " for note in notes)
+    for run, denied in waiting:
+        _say(writer, run, f"Waiting for approval: {_call_in_words(run)} ({plain(denied.approval_id or '')}).")
+    why = "".join(f"{plain(note)} " for note in dict.fromkeys(denied.note for _, denied in waiting) if note)
+    done = " or ".join(dict.fromkeys(_done(run) for run, _ in waiting))
+    session = plain(waiting[0][0].call.session_id)
     writer.fixed(
         f"{why}Whoever may approve them looks with `sentinel approvals list` and decides each with `sentinel approvals "
         f"approve ID` or `deny`. Then ask again in this conversation (`sentinel ask --session {session}`). Nothing of "
@@ -111,11 +106,12 @@ def say_failures(
     if some_worked:
         writer.fixed("Not all of it could be answered:")
     outcome = Outcome.TOOL_FAILED
-    waiting = [run for run in runs if isinstance(run.outcome, Denied) and _waits_for_another(run.outcome)]
+    refused = [(run, run.outcome) for run in runs if isinstance(run.outcome, Denied)]
+    waiting = [(run, denied) for run, denied in refused if denied.approval_id and not denied.decided_by]
     if len(waiting) > 1:
         outcome = Outcome.DENIED
         _say_several_waiting(writer, waiting)
-        runs = [run for run in runs if run not in waiting]
+        runs = [run for run in runs if all(run is not each for each, _ in waiting)]
     for run in runs:
         section = sections.get(run.call.call_id, "")
         of = f" for workspace {plain(section)}" if section else ""
