@@ -16,22 +16,6 @@ from xml.sax.saxutils import escape
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.surfaces.rendering.visible import safe
 from sentinel_rag.surfaces.reports import blocks
-from sentinel_rag.surfaces.reports.blocks import (
-    AnswerText,
-    Bars,
-    Block,
-    Figures,
-    Grid,
-    Items,
-    Labelled,
-    Paragraph,
-    PartHeading,
-    Strip,
-    annex,
-    front_page,
-    line_of_time,
-    with_sources,
-)
 from sentinel_rag.surfaces.reports.building import HandOver
 
 if TYPE_CHECKING:
@@ -60,25 +44,25 @@ def as_docx(report: HandOver) -> bytes:
         section.left_margin = section.right_margin = Cm(1.8)
         section.top_margin = section.bottom_margin = Cm(1.5)
     document.add_heading(safe(blocks.title(report)), 0)
-    for block in map(_without_pictures, (*front_page(report), *annex(report))):
+    for block in map(_without_pictures, (*blocks.front_page(report), *blocks.annex(report))):
         _write(document, block)
     written = io.BytesIO()
     document.save(written)
     return written.getvalue()
 
 
-def _without_pictures(block: Block) -> Block:
+def _without_pictures(block: blocks.Block) -> blocks.Block:
     """A block as one that needs no mark, picture or link."""
     match block:
-        case Labelled(lines):
-            return Items(tuple(f"{label}: {text}" for label, text in lines))
-        case Strip(moments):
-            rows = tuple((each.at, line_of_time(each.place), each.text) for each in moments)
-            return Grid(("time", "when", "what"), rows)
-        case Bars():
+        case blocks.Labelled(lines):
+            return blocks.Items(tuple(f"{label}: {text}" for label, text in lines))
+        case blocks.Strip(moments):
+            rows = tuple((each.at, blocks.line_of_time(each.place), each.text) for each in moments)
+            return blocks.Grid(("time", "when", "what"), rows)
+        case blocks.Bars():
             return block.as_grid()
-        case AnswerText(marked):
-            return Paragraph(with_sources(marked))
+        case blocks.AnswerText(marked):
+            return blocks.Paragraph(blocks.with_sources(marked))
         case _:
             return block
 
@@ -100,31 +84,31 @@ def _style(document: Document) -> None:
     document.styles["Normal"].paragraph_format.space_after = Pt(4)
 
 
-def _write(document: Document, block: Block) -> None:
+def _write(document: Document, block: blocks.Block) -> None:
     from docx.enum.text import WD_BREAK
 
     match block:
-        case PartHeading(text, level):
+        case blocks.PartHeading(text, level):
             if block.new_page:
                 document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
             document.add_heading(_text(block.prefix + text), level)
-        case Paragraph(text, quiet):
+        case blocks.Paragraph(text, quiet):
             document.add_paragraph().add_run(_text(text)).italic = quiet
-        case Items(items, quiet=True):
+        case blocks.Items(items, quiet=True):
             for item in items:
                 document.add_paragraph().add_run(_text(item)).italic = True
-        case Items(items, nothing):
+        case blocks.Items(items, nothing):
             for item in items:
                 document.add_paragraph(_text(item), style="List Bullet")
             if not items and nothing:
                 document.add_paragraph(nothing)
-        case Grid():
+        case blocks.Grid():
             _table(document, block)
-        case Figures():
+        case blocks.Figures():
             _table(document, block.as_grid(), large=True)
 
 
-def _table(document: Document, grid: Grid, *, large: bool = False) -> None:
+def _table(document: Document, grid: blocks.Grid, *, large: bool = False) -> None:
     """A table with lines between its rows alone, its head on every page; `large` sets its values as figures."""
     from docx.oxml import OxmlElement
     from docx.oxml.ns import qn
@@ -195,7 +179,7 @@ def as_pdf(report: HandOver) -> bytes:
     )
     setter = _Setter(known, document.width - 2 * FRAME)
     told = [setter.paragraph(blocks.title(report), "title")]
-    for block in (*front_page(report), *annex(report)):
+    for block in (*blocks.front_page(report), *blocks.annex(report)):
         told += setter.set(block)
     document.build(told)
     return written.getvalue()
@@ -253,30 +237,30 @@ class _Setter:
         self._width = width
         self._styles = _styles()
 
-    def set(self, block: Block) -> Iterator[Flowable]:
+    def set(self, block: blocks.Block) -> Iterator[Flowable]:
         from reportlab.platypus import PageBreak, Spacer
 
         match block:
-            case PartHeading(text, level):
+            case blocks.PartHeading(text, level):
                 if block.new_page:
                     yield PageBreak()
                 yield self.paragraph(block.prefix + text, "part" if level == 1 else "inner")
-            case Paragraph(text, quiet):
+            case blocks.Paragraph(text, quiet):
                 yield self.paragraph(text, "quiet" if quiet else "text")
-            case Items(items, quiet=True):
+            case blocks.Items(items, quiet=True):
                 for item in items:
                     yield self.paragraph(item, "quiet")
-            case Items(items, nothing):
+            case blocks.Items(items, nothing):
                 for item in items:
                     yield self.paragraph(item, "item", bullet="•")
                 if not items and nothing:
                     yield self.paragraph(nothing, "text")
                 yield Spacer(1, 3)
-            case Grid():
+            case blocks.Grid():
                 yield from self._table(block.columns, block.plain_rows(), block.nothing)
-            case Figures(items):
+            case blocks.Figures(items):
                 yield self._figures(items)
-            case Strip():
+            case blocks.Strip():
                 yield self._strip(block)
             case _:
                 yield from self.set(_without_pictures(block))
@@ -334,7 +318,7 @@ class _Setter:
         )
         return table
 
-    def _strip(self, strip: Strip) -> Flowable:
+    def _strip(self, strip: blocks.Strip) -> Flowable:
         """A line of time for each moment, with a mark at its place and its words beside it."""
         from reportlab.graphics.shapes import Circle, Drawing, Line
         from reportlab.lib.colors import HexColor

@@ -16,20 +16,6 @@ from sentinel_rag.surfaces.rendering.markdown import marked_html
 from sentinel_rag.surfaces.rendering.marks import Note
 from sentinel_rag.surfaces.rendering.visible import html_text, safe_cell
 from sentinel_rag.surfaces.reports import blocks
-from sentinel_rag.surfaces.reports.blocks import (
-    AnswerText,
-    Bars,
-    Block,
-    Figures,
-    Grid,
-    Items,
-    Labelled,
-    Paragraph,
-    PartHeading,
-    Strip,
-    annex,
-    front_page,
-)
 from sentinel_rag.surfaces.reports.building import MOST_SHOWN, Chart, HandOver
 
 MOST_LABEL = 36
@@ -55,7 +41,7 @@ def svg(chart: Chart) -> str:
     return "".join((*drawn, "</svg>"))
 
 
-def strip_svg(strip: Strip) -> str:
+def strip_svg(strip: blocks.Strip) -> str:
     """When things happened as an `<svg>` element: a line of time, a mark for each moment, and its words beside it."""
     height = _ROW * len(strip.moments) + 4
     said = safe_cell("; ".join(f"{each.at}: {each.text}" for each in strip.moments))
@@ -107,34 +93,34 @@ def as_html(report: HandOver) -> str:
 def _body(report: HandOver) -> Iterator[str]:
     numbers = frozenset(row.number for row in report.evidence)
     yield f"<h1>{html_text(blocks.title(report))}</h1>\n"
-    yield from (_block(each, numbers) for each in (*front_page(report), *annex(report)))
+    yield from (_block(each, numbers) for each in (*blocks.front_page(report), *blocks.annex(report)))
 
 
-def _block(block: Block, numbers: Set[str]) -> str:
+def _block(block: blocks.Block, numbers: Set[str]) -> str:
     """A block; `numbers` are those of the evidence."""
     match block:
-        case PartHeading(text, level):
+        case blocks.PartHeading(text, level):
             kind = ' class="annex"' if block.new_page else ""
             return f"<h{level + 1}{kind}>{block.prefix}{html_text(text)}</h{level + 1}>\n"
-        case Paragraph(text, quiet):
+        case blocks.Paragraph(text, quiet):
             return f'<p class="quiet">{html_text(text)}</p>\n' if quiet else f"<p>{html_text(text)}</p>\n"
-        case Labelled(lines):
+        case blocks.Labelled(lines):
             return f"<dl>{''.join(_labelled(label, text) for label, text in lines)}</dl>\n"
-        case Items(items, quiet=True):
+        case blocks.Items(items, quiet=True):
             return "".join(f'<p class="quiet">{html_text(item)}</p>\n' for item in items)
-        case Items(items, nothing):
+        case blocks.Items(items, nothing):
             written = "".join(f"<li>{_item(item, numbers if block.cites else ())}</li>\n" for item in items)
             return f"<ul>{written}</ul>\n" if written else f"<p>{html_text(nothing)}</p>\n"
-        case Grid():
+        case blocks.Grid():
             return _table(block, numbers)
-        case Figures(items):
+        case blocks.Figures(items):
             told = "".join(f"<div><dt>{html_text(name)}</dt><dd>{_cell(value)}</dd></div>" for name, value in items)
             return f'<dl class="figures">{told}</dl>\n'
-        case Strip():
+        case blocks.Strip():
             return f"{strip_svg(block)}\n"
-        case Bars(chart):
+        case blocks.Bars(chart):
             return f"<h3>{html_text(chart.title)}</h3>\n{svg(chart)}\n"
-        case AnswerText(marked):
+        case blocks.AnswerText(marked):
             return marked_html(marked, _note)
 
 
@@ -168,7 +154,7 @@ def _reference(number: str) -> str:
     return f'<a href="#{html_text(number)}">{html_text(number)}</a>'
 
 
-def _table(grid: Grid, numbers: Set[str]) -> str:
+def _table(grid: blocks.Grid, numbers: Set[str]) -> str:
     """A table whose references lead to their evidence, and whose named rows are what they lead to."""
     if not grid.rows:
         return f"<p>{html_text(grid.nothing)}</p>\n"

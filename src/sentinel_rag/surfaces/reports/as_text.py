@@ -14,21 +14,6 @@ from sentinel_rag.surfaces.rendering.markdown import markdown_line
 from sentinel_rag.surfaces.rendering.marks import Marked, Note, Seen
 from sentinel_rag.surfaces.rendering.visible import csv_text, plain
 from sentinel_rag.surfaces.reports import blocks
-from sentinel_rag.surfaces.reports.blocks import (
-    AnswerText,
-    Bars,
-    Block,
-    Figures,
-    Grid,
-    Items,
-    Labelled,
-    Paragraph,
-    PartHeading,
-    Strip,
-    annex,
-    front_page,
-    line_of_time,
-)
 from sentinel_rag.surfaces.reports.building import HandOver
 
 COLUMNS = ("evidence", "question", "tool", "call_id", "audit_id", "place", "field", "value")
@@ -59,27 +44,27 @@ def as_markdown(report: HandOver) -> str:
 
 def _parts(report: HandOver) -> Iterator[str]:
     yield f"# {markdown_line(blocks.title(report))}\n"
-    yield from map(_block, (*front_page(report), *annex(report)))
+    yield from map(_block, (*blocks.front_page(report), *blocks.annex(report)))
 
 
-def _block(block: Block) -> str:
+def _block(block: blocks.Block) -> str:
     match block:
-        case PartHeading(text, level):
+        case blocks.PartHeading(text, level):
             return f"{'#' * (level + 1)} {block.prefix}{markdown_line(text)}\n"
-        case Paragraph(text, quiet):
+        case blocks.Paragraph(text, quiet):
             return f"_{markdown_line(text)}_\n" if quiet else f"{markdown_line(text)}\n"
-        case Labelled(lines):
+        case blocks.Labelled(lines):
             return "".join(f"- **{label}**: {markdown_line(text)}\n" for label, text in lines)
-        case Items(items, nothing):
+        case blocks.Items(items, nothing):
             return "".join(f"- {markdown_line(item)}\n" for item in items) or nothing + "\n"
-        case Grid():
+        case blocks.Grid():
             return _table(block)
-        case Strip(moments):
-            happened = ((each.at, line_of_time(each.place), f"{each.where}: {each.text}") for each in moments)
-            return _table(Grid(("time", "", "what"), tuple(happened)))
-        case Figures() | Bars():
+        case blocks.Strip(moments):
+            happened = ((each.at, blocks.line_of_time(each.place), f"{each.where}: {each.text}") for each in moments)
+            return _table(blocks.Grid(("time", "", "what"), tuple(happened)))
+        case blocks.Figures() | blocks.Bars():
             return _table(block.as_grid())
-        case AnswerText(marked):
+        case blocks.AnswerText(marked):
             return "\\\n".join(_lines(marked)) + "\n"
 
 
@@ -129,7 +114,7 @@ def _note(note: Note) -> str:
     return (f" ({blocks.references(note.sources)})" if note.sources else "") + said
 
 
-def _table(grid: Grid) -> str:
+def _table(grid: blocks.Grid) -> str:
     written = [_row(row) for row in grid.plain_rows()]
     if not written:
         return grid.nothing + "\n"
