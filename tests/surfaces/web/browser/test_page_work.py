@@ -14,6 +14,7 @@ from visitor import Visit, Visitor
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.surfaces.users import Role
+from waiting import until
 
 NUMBERS = "items => items.map(item => item.value)"
 ISOLATE = 'call isolate {"host": "ws-01"}'
@@ -28,6 +29,12 @@ def calls_of_isolate(web: RunningWeb) -> int:
 def journal_of(web: RunningWeb) -> list[dict[str, Any]]:
     """Every record, oldest first."""
     return [entry.record for entry in JournalReader(web.gateway.state.database.path).read(0, 1_000)]
+
+
+def expect_records(entries: Locator, wanted: list[dict[str, Any]], newest: int) -> None:
+    """Wait until the page lists the wanted records, newest first; some with numbers over `newest` may have come."""
+    numbers = [each["seq"] for each in reversed(wanted)]
+    until(lambda: [each for each in entries.evaluate_all(NUMBERS) if each <= newest] == numbers)
 
 
 def newest_request(visitor: Visitor) -> Locator:
@@ -212,21 +219,23 @@ def test_an_auditor_reads_the_journal_from_its_newest_record_filters_and_verifie
     page.get_by_label("Kind").fill("intent")
     page.get_by_label("Tool").fill("read_alert")
     page.get_by_role("button", name="Find").click()
+    newest = records[-1]["seq"]
     intents = [each for each in records if each["kind"] == "intent" and each["tool"] == "read_alert"]
-    expect(entries).to_have_count(len(intents))
+    expect_records(entries, intents, newest)
     expect(page.get_by_text("This is the beginning of the journal.")).to_be_visible()
-    entries.first.get_by_text("called", exact=True).click()
-    expect(entries.first.locator("dl")).to_contain_text(intents[-1]["audit_id"])
-    entries.first.get_by_role("link", name="Only this session").click()
+    last = entries.and_(page.locator(f"li[value='{intents[-1]['seq']}']"))
+    last.get_by_text("called", exact=True).click()
+    expect(last.locator("dl")).to_contain_text(intents[-1]["audit_id"])
+    last.get_by_role("link", name="Only this session").click()
     expect(page.get_by_label("Session")).to_have_value(session)
-    expect(entries).to_have_count(len([each for each in records if each.get("session_id") == session]))
+    expect_records(entries, [each for each in records if each.get("session_id") == session], newest)
     page.get_by_role("button", name="All").click()
     page.get_by_label("Person or key").fill("dana-audited")
     page.keyboard.press("Enter")
     key_id = web.accounts["dana-audited"].key_id
     hers = {each["session_id"] for each in records if each["kind"] == "session" and each["key_id"] == key_id}
     of_hers = [each for each in records if each.get("key_id") == key_id or each.get("session_id") in hers]
-    expect(entries).to_have_count(len(of_hers))
+    expect_records(entries, of_hers, newest)
     assert any(each["kind"] == "intent" for each in of_hers)  # what the agent did for her
     expect(entries.last).to_contain_text("dana-audited")
 
