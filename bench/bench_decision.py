@@ -17,7 +17,7 @@ from bench.harness import write
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.gateway.flow import CallFacts, judge, view_of
 from sentinel_rag.gateway.policy import decide, load_policy, parse_policy
-from sentinel_rag.gateway.policy.fields import Exposure, FieldExposure, FieldLabel, ResultFields, parse_pointer
+from sentinel_rag.gateway.policy.model import Exposure, FieldExposure, FieldLabel, ResultFields, parse_pointer
 
 CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
 ROWS, COLUMNS = 100, 20

@@ -19,10 +19,10 @@ from typing import Any
 from bench.bench_decision import KINDS
 from bench.harness import write
 from sentinel_rag.audit import CallIntended, CallRefused, Database, Journal
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.arguments import CanonicalArguments, fit
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.policy import Policy, load_policy, parse_policy
+from sentinel_rag.gateway.request_body import CanonicalArguments, fit
 
 CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
 SIZES = (10_000, 1_000_000)

@@ -34,7 +34,7 @@ from sentinel_rag.agent.models.port import (
     TokenCounts,
     ToolResultMessage,
 )
-from sentinel_rag.agent.models.tiers import Tier
+from sentinel_rag.agent.models.retrying import Tier
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 from sentinel_rag_testing.scripted_gateway import shipped_catalogue

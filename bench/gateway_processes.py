@@ -64,7 +64,7 @@ from pathlib import Path
 from sentinel_rag.app.serving import settle_memory
 from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.gateway.app import create_app
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.policy import FixedPolicy, load_policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope, open_state

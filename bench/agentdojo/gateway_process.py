@@ -13,8 +13,8 @@ from pathlib import Path
 
 from sentinel_rag.app.serving import settle_memory
 from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.app import create_app
-from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import FixedPolicy, load_policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope, State, open_state

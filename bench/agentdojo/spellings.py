@@ -23,11 +23,11 @@ from bench.agentdojo.adaptive import LINKS, VALUES, chosen_spellings, failed
 from bench.agentdojo.driving import GREETING, Moment, Play, carries
 from bench.agentdojo.measuring import POLICIES
 from bench.agentdojo.stage import Stage, stage
-from sentinel_rag.contracts.decisions import Allow
-from sentinel_rag.gateway.arguments import ArgumentFault, fit
+from sentinel_rag.contracts.tool_calls import Allow
 from sentinel_rag.gateway.flow import CallFacts, judge
 from sentinel_rag.gateway.policy import Policy, load_policy
 from sentinel_rag.gateway.policy.model import Effect
+from sentinel_rag.gateway.request_body import ArgumentFault, fit
 from sentinel_rag.gateway.store import State, open_state
 
 

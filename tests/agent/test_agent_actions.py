@@ -14,11 +14,10 @@ from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Remembered
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import CodedNote, QueryError, QueryErrorCode
-from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+from sentinel_rag.contracts.tool_calls import Denied, Reason, ToolCall
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure, rows_result
 
 Ask = Callable[[str], Awaitable[Answer]]

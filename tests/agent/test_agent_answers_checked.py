@@ -11,10 +11,9 @@ from tests.support.small_estate import NOW, small_estate
 from cited_sentences import doubts
 from law_examples import IN_FULL
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, SentenceState
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+from sentinel_rag.contracts.tool_calls import Denied, Reason, ToolCall
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,8 @@ import yaml
 from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+from sentinel_rag.contracts.tool_calls import Denied, Reason, ToolCall
 
 pytestmark = pytest.mark.anyio
 

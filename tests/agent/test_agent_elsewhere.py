@@ -9,11 +9,10 @@ from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.tool_runs import resolve
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, ToolCall
+from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Reason, ToolCall
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure
 
 pytestmark = pytest.mark.anyio

@@ -15,9 +15,8 @@ from starlette.routing import Route
 
 from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.tool_runs import RetryOnce
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall
+from sentinel_rag.contracts.tool_calls import Denied, Failed, Reason, Succeeded, ToolCall
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.scripted_gateway import failure, rows_result
 from waiting import WAIT_S

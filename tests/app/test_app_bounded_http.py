@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from sentinel_rag.app import bounded_http
+from sentinel_rag.app import serving
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
@@ -112,7 +112,7 @@ def test_a_head_without_an_end_is_ended(address: tuple[str, int], begin: bytes, 
 
 def test_a_head_just_over_the_bound_is_431_in_json(address: tuple[str, int]) -> None:
     with Wire(address) as wire:
-        wire.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-A: " + b"a" * bounded_http.HEAD_BYTES)
+        wire.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-A: " + b"a" * serving.HEAD_BYTES)
         assert wire.answer() == (
             431,
             {"detail": "The head of the request is too large.", "status": "error", "reason": "too_large"},
@@ -172,7 +172,7 @@ def test_a_trailer_is_not_a_header(address: tuple[str, int]) -> None:
 
 
 def test_a_slow_head_is_408_and_silence_is_ended(monkeypatch: pytest.MonkeyPatch, address: tuple[str, int]) -> None:
-    monkeypatch.setattr(bounded_http, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.1)
     with Wire(address) as wire:
         wire.send(b"GET / HTTP/1.1\r\nX: ")
         assert wire.answer()[0] == 408
@@ -196,7 +196,7 @@ def test_what_comes_after_the_answer_is_bounded_in_bytes_and_in_time(
         while sent < 50_000_000 and wire.send(b"a" * 100_000):
             sent += 100_000
         assert sent < 50_000_000
-    monkeypatch.setattr(bounded_http, "DRAIN_SECONDS", 0.1)
+    monkeypatch.setattr(serving, "DRAIN_SECONDS", 0.1)
     with Wire(address) as wire:
         wire.send(head)
         assert wire.answer()[0] == 200
@@ -207,7 +207,7 @@ def test_one_connection_too_many_is_503(monkeypatch: pytest.MonkeyPatch, address
     with Wire(address) as first:
         first.send(b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
         assert first.answer()[0] == 200
-        monkeypatch.setattr(bounded_http, "CONNECTIONS", 1)
+        monkeypatch.setattr(serving, "CONNECTIONS", 1)
         with Wire(address) as second:
             status, body = second.answer()
             assert (status, body["reason"]) == (503, "overloaded")

@@ -13,8 +13,7 @@ import pytest
 from model_failures import failing
 from sentinel_rag.agent.models.failures import FailureKind
 from sentinel_rag.agent.models.port import ModelRequest, UserMessage, complete
-from sentinel_rag.agent.models.tiers import Tier
-from sentinel_rag.app.gateway_plan import ListeningSocket
+from sentinel_rag.agent.models.retrying import Tier
 from sentinel_rag.app.model_access import (
     identity_app,
     model_configuration,
@@ -23,7 +22,7 @@ from sentinel_rag.app.model_access import (
     needs_identity,
     open_models,
 )
-from sentinel_rag.app.plan import ModelPlan, plan_model
+from sentinel_rag.app.plan import ListeningSocket, ModelPlan, plan_model
 from sentinel_rag.app.zones import BUILDERS
 from sentinel_rag.settings import ModelSettings, Secret, bare_environment, load_settings
 from sentinel_rag_testing.loopback import serve

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sentinel_rag.app import bounded_http
+from sentinel_rag.app import serving
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
@@ -68,7 +68,7 @@ def dropped(line: socket.socket) -> bool:
 @pytest.mark.requirement("SURF-3")
 @pytest.mark.parametrize("path", ["/endless", "/large"])
 def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    monkeypatch.setattr(bounded_http, "READER_SECONDS", 0.05)
+    monkeypatch.setattr(serving, "READER_SECONDS", 0.05)
     app = Endless()
     with serve(app) as url:
         with closing(asking(url, path)) as deaf:
@@ -81,7 +81,7 @@ def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_reader_that_takes_a_little_at_a_time_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel takes more of an answer only once it is rid of much of it; who reads meanwhile is not deaf."""
-    monkeypatch.setattr(bounded_http, "READER_SECONDS", 0.5)
+    monkeypatch.setattr(serving, "READER_SECONDS", 0.5)
     pace = threading.Event()
     with serve(Endless()) as url, closing(asking(url, "/large")) as slow:
         size = 0

@@ -17,9 +17,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.decisions import Deny
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.contracts.tool_calls import Deny, ToolSchema
 from sentinel_rag.gateway.flow.judging import facts_of, judge
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.store import Scope

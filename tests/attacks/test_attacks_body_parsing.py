@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from law_examples import examples
 from sentinel_rag.contracts.json_values import canonical_json
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.request_body import MalformedBody, parse_execute, parse_object
 from sentinel_rag_testing.fake_tool_server import FakeToolServer

@@ -22,7 +22,7 @@ from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
 from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
 from sentinel_rag.agent.models.openai_wire import OpenAIWireModel
 from sentinel_rag.agent.models.port import ChatModel
-from sentinel_rag.agent.models.tiers import Tier
+from sentinel_rag.agent.models.retrying import Tier
 from sentinel_rag.contracts.evidence import Answer, Outcome, SentenceState
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag_testing.fake_tool_server import Answers

@@ -17,10 +17,10 @@ import pytest
 from tests.support.running_knowledge import RunningKnowledge, running_knowledge
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.contracts.trusted_meta import ROW_LABELS
+from sentinel_rag.contracts.servers import ROW_LABELS
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.upstream import McpHttpUpstream
-from sentinel_rag.gateway.upstream.tool_result import reply_of
+from sentinel_rag.gateway.upstream.mcp_messages import reply_of
 from sentinel_rag.knowledge.documents import (
     EVERYONE,
     UNTRUSTED_KNOWLEDGE,

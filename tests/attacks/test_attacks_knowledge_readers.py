@@ -17,9 +17,9 @@ import pytest
 from tests.support.running_knowledge import RunningKnowledge, running_knowledge
 
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.contracts.trusted_meta import READERS
-from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.contracts.servers import READERS
 from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.upstream import McpHttpUpstream, UpstreamCall
 from sentinel_rag.knowledge.documents import (
     BlockKind,

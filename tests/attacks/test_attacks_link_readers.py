@@ -20,8 +20,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 
 from law_examples import examples
-from sentinel_rag.contracts.decisions import Allow
-from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.contracts.tool_calls import Allow, ToolSchema
 from sentinel_rag.gateway.flow import judge
 from sentinel_rag.gateway.flow.judging import facts_of
 from sentinel_rag.gateway.flow.links import is_allowed, linked_hosts

@@ -19,7 +19,7 @@ import pytest
 from labelled_tools import labelled_gateway
 from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits

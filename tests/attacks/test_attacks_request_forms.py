@@ -16,7 +16,7 @@ import pytest
 
 from sentinel_rag.app.serving import check_reach
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from whole_gateway import WEBHOOK, whole_gateway
 
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer

@@ -23,10 +23,10 @@ from typing import Any
 import anyio
 import pytest
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.upstream import (
     Launch,
     McpStdioUpstream,
@@ -318,7 +318,7 @@ async def test_a_start_that_nobody_waits_for_takes_no_place(
 GATEWAY = """
 import asyncio, json, sys
 from pathlib import Path
-from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream, UpstreamCall
 
 async def main():

@@ -24,9 +24,9 @@ import pytest
 from tests.support import fork_server
 
 from sentinel_rag.audit import Database, Journal, JournalReader
-from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.upstream import McpHttpUpstream, Unanswered, UpstreamCall, UpstreamReply, UpstreamTool
 from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol
 from sentinel_rag_testing.fake_tool_server import SESSIONS, Answers, Dies, FakeToolServer, Waits

@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.gateway.upstream import (
     McpHttpUpstream,

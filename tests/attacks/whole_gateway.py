@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.approval_webhook import Webhook
-from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import load_policy
 from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook
 from sentinel_rag.gateway.store import State, new_audit_id

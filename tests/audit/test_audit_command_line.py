@@ -13,8 +13,8 @@ import pytest
 from tests.support.records import call_intent
 
 from sentinel_rag.audit import CallIntended, CallOutcome, CallRefused, OutcomeStatus
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.store import open_state
 from sentinel_rag.surfaces.cli import main
 

@@ -25,7 +25,7 @@ from sentinel_rag.audit import (
     Sealing,
     SessionChanged,
 )
-from sentinel_rag.audit import sealing as sealing_module
+from sentinel_rag.audit import journal as sealing_module
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.store import open_state
 
@@ -80,10 +80,10 @@ def test_a_clean_stop_leaves_nothing_unsealed_and_a_start_adds_nothing(tmp_path:
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from sentinel_rag.audit import SessionChanged, sealing
+from sentinel_rag.audit import SessionChanged, journal
 from sentinel_rag.gateway.store import open_state
 
-sealing.SEAL_SECONDS = 3_600.0
+journal.SEAL_SECONDS = 3_600.0
 with open_state(Path(sys.argv[1])) as state:
     for number in range(5):
         event = SessionChanged(audit_id=f"a{number}", key_id="k", session_id="s", change="opened")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.labels import is_reader_name
-from sentinel_rag.contracts.trusted_meta import READERS, readers_in
+from sentinel_rag.contracts.servers import READERS, readers_in
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 

@@ -26,7 +26,7 @@ from tests.support.network_policies import Way, ways, workloads
 from sentinel_rag.app.roles import FIRST_PORTS
 from sentinel_rag.audit import SigningKey
 from sentinel_rag.contracts.servers import OWN_SERVERS
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.store.key_file import read_pepper
 from sentinel_rag.settings import VARIABLES
 

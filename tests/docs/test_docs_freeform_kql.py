@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.tool_calls import Allow, Deny, Reason
 from sentinel_rag.gateway.flow import CallFacts, judge
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.sentinel.freeform_query import LONGEST_WINDOW, MOST_ROWS, WAIT_S

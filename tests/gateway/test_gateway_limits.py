@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.gate.running import InFlight
-from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope

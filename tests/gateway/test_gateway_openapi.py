@@ -11,8 +11,8 @@ from starlette.routing import Route
 
 from sentinel_rag.gateway.app import create_app
 from sentinel_rag.gateway.openapi import OPERATIONS, PATH, document_of
-from sentinel_rag.gateway.outcomes import HTTP_STATUS
 from sentinel_rag.gateway.policy import FixedPolicy, Policy
+from sentinel_rag.gateway.responses import HTTP_STATUS
 from sentinel_rag.gateway.store import Scope, open_state
 from sentinel_rag_testing.running_gateway import RunningGateway
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag_testing.fake_tool_server import Answers, AnswersText, Fails, FakeToolServer, Sends, Waits
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

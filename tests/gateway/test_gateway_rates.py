@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.gateway.limits import ENTRIES, MAX_METERS, RateLimiter
+from sentinel_rag.gateway.admission import ENTRIES, MAX_METERS, RateLimiter
 from sentinel_rag.gateway.policy.model import Rate
 
 

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from sentinel_rag.contracts.decisions import Allow, Deny
 from sentinel_rag.contracts.labels import Label
+from sentinel_rag.contracts.tool_calls import Allow, Deny
 from sentinel_rag.gateway.flow import judge
 from sentinel_rag.gateway.flow.judging import facts_of
 from sentinel_rag.gateway.policy import Policy

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from sentinel_rag.gateway.upstream import Returned, Unanswered
+from sentinel_rag.gateway.upstream.mcp_messages import OTHER_CONTENT, reply_of
 from sentinel_rag.gateway.upstream.port import ServerCredentials
-from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT, reply_of
 
 
 def text(value: str) -> dict[str, Any]:

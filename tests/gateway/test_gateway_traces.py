@@ -17,8 +17,8 @@ from tests.support.spans import ended_spans, sent_spans
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream, Returned, UpstreamCall
 from sentinel_rag.telemetry import start_span
 from sentinel_rag.telemetry.process import TracedRequests

@@ -19,7 +19,7 @@ import reference_mcp_server as reference
 from reference_mcp_server import IMAGE, LARGE, LINK, RESOURCE, UNICODE, VALUE
 
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.upstream import (
     Launch,
     McpHttpUpstream,

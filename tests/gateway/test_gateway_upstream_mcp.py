@@ -15,7 +15,7 @@ import pytest
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.upstream import McpHttpUpstream, Returned, ToolFailed, Unanswered, UpstreamCall
 from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol
 from sentinel_rag_testing.fake_tool_server import SESSIONS, STATELESS, Answers, FakeToolServer, Sends

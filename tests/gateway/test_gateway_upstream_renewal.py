@@ -10,8 +10,8 @@ import pytest
 from sentinel_rag.app.tool_servers import ToolServers, tool_server_configuration
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import load_policy
+from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.upstream import Returned, Unanswered, Upstream, UpstreamCall, UpstreamReply
 from sentinel_rag.settings import load_settings
 from sentinel_rag_testing.fake_tool_server import FakeToolServer

@@ -14,12 +14,11 @@ from urllib.parse import urlsplit
 import pytest
 from gateway_estate import ESTATE_TOOLS, POLICY
 
-from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted, Outcome
+from sentinel_rag.contracts.tool_calls import Deny, Reason
 from sentinel_rag.gateway.policy import Policy, parse_policy
-from sentinel_rag.gateway.responses import away_response, outcome_response
+from sentinel_rag.gateway.responses import Completed, DeniedCall, NotCompleted, Outcome, away_response, outcome_response
 from sentinel_rag.integrations.gateway import Blocked, GatewayCall, GatewayConnection, NotRun, Ran
 from sentinel_rag.integrations.gateway.answers import HttpReply, NoReply
 from sentinel_rag.integrations.gateway.calls import GatewayConversations, Pause, Send, WaitLimits, calling

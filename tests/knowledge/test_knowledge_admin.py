@@ -25,14 +25,14 @@ from sentinel_rag.app.run_state import RunState, ZoneEntry
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.knowledge.documents import Collection, IncidentRecord, incident_document
 from sentinel_rag.knowledge.incident_ingestion import StoredIncident
-from sentinel_rag.knowledge.ingest_runs import (
+from sentinel_rag.knowledge.ingestion import (
     IngestFiles,
     IngestLock,
     WorkspaceRecord,
+    ingest,
     read_ingest_record,
     write_ingest_record,
 )
-from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.surfaces.cli.knowledge import IncidentsRead, ingest_incidents, ingest_playbooks
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore, create_app

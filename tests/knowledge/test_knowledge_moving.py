@@ -24,7 +24,7 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
-from sentinel_rag.knowledge.ingest_runs import IngestLock
+from sentinel_rag.knowledge.ingestion import IngestLock
 from sentinel_rag.knowledge.moving import MoveReport, move
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, KnowledgeStore, LocalStore, StoreEntry
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore

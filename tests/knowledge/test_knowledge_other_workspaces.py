@@ -15,7 +15,7 @@ import pytest
 from incident_estate import END, Estate, estate, ingest_estates
 
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.ingest_runs import IngestFiles, WorkspaceRecord, write_ingest_record
+from sentinel_rag.knowledge.ingestion import IngestFiles, WorkspaceRecord, write_ingest_record
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.ingestion import IncidentIngest, Refreshing, WorkspacesToRead

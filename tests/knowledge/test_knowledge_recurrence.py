@@ -16,8 +16,7 @@ from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.search import HALF_LIFE_DAYS, WEIGHT, KnowledgeSearch, SearchAnswer, recency_factor
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
-from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
-from sentinel_rag.tools.knowledge.search_arguments import TOOL
+from sentinel_rag.tools.knowledge.knowledge_tools import TOOL, KnowledgeTools
 
 pytestmark = pytest.mark.requirement("KNOW-3")
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -24,8 +24,8 @@ from sentinel_rag.workspace.incidents.bodies import (
     read_incident,
     wire_time,
 )
+from sentinel_rag.workspace.incidents.incident_store import Author
 from sentinel_rag.workspace.incidents.odata_filter import ODataError, compile_filter, compile_order
-from sentinel_rag.workspace.incidents.version_log import Author
 from sentinel_rag.workspace.workspace import Workspace
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from law_examples import examples
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.gateway.arguments import as_declared
 from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.request_body import as_declared
 
 STARTS = [
     *("a/../b", "./C:x", "A/ß", "x;y/..", "http://h/%2e%2E/a%3b", "https://EXAMPLE.com:443/é?%41=%2f&q=%0a", "a.b."),

@@ -35,7 +35,7 @@ from sentinel_rag.audit import (
     SessionChanged,
     SigningKey,
 )
-from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.tool_calls import Reason
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 events: st.SearchStrategy[AuditEvent] = st.one_of(

@@ -32,7 +32,7 @@ from sentinel_rag.agent.models.port import (
     ModelUsage,
     ToolChoice,
 )
-from sentinel_rag.agent.models.tiers import Tier
+from sentinel_rag.agent.models.retrying import Tier
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode

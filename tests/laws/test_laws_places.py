@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.gateway.policy.fields import Exposure, FieldExposure, FieldLabel, ResultFields, root
+from sentinel_rag.gateway.policy.model import Exposure, FieldExposure, FieldLabel, ResultFields, root
 
 SEGMENTS = st.sampled_from(["rows", "a", "b", "0", "-", "ab-", ""])
 PATTERNS = st.lists(SEGMENTS | st.just("*"), max_size=4).map(tuple)

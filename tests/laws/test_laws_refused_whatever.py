@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
+from sentinel_rag.contracts.tool_calls import Allow
 from sentinel_rag.gateway.flow.judging import CallFacts, judge, refused_whatever
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.flow.plans import PLAN, read_plan
-from sentinel_rag.gateway.gate.decision import MAY_BE_GRANTED
+from sentinel_rag.gateway.gate.gate import MAY_BE_GRANTED
 from sentinel_rag.gateway.policy import Policy, load_policy, parse_policy
 from sentinel_rag.gateway.policy.model import ToolPolicy
 

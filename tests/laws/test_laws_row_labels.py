@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity, join_all
-from sentinel_rag.contracts.trusted_meta import ROW_LABELS, row_labels_in, row_labels_meta
+from sentinel_rag.contracts.servers import ROW_LABELS, row_labels_in, row_labels_meta
 from sentinel_rag.gateway.flow import view_of
 from sentinel_rag.gateway.flow.view import row_labels_of
-from sentinel_rag.gateway.policy.fields import Exposure, FieldExposure, ResultFields
+from sentinel_rag.gateway.policy.model import Exposure, FieldExposure, ResultFields
 
 pytestmark = pytest.mark.requirement("TAINT-6")
 

@@ -11,8 +11,7 @@ from mcp.shared.inbound import decode_header_value
 
 from sentinel_rag.gateway.pins import definition_of
 from sentinel_rag.gateway.upstream import Returned, UpstreamTool
-from sentinel_rag.gateway.upstream.mcp_messages import header_value
-from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT, reply_of
+from sentinel_rag.gateway.upstream.mcp_messages import OTHER_CONTENT, header_value, reply_of
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 LEAVES = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | WORDS

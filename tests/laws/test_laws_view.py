@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sentinel_rag.contracts.labels import BOTTOM
 from sentinel_rag.gateway.flow import view_of
 from sentinel_rag.gateway.flow.links import linked_hosts
-from sentinel_rag.gateway.policy.fields import Exposure, FieldExposure, Path, ResultFields
+from sentinel_rag.gateway.policy.model import Exposure, FieldExposure, Path, ResultFields
 
 KEYS = st.sampled_from(
     ["rows", "a", "b", "*", "", "a/b", "~1", "0", "$ref", "$quote", "structuredContent", "_mcp_content"]

@@ -12,7 +12,7 @@ from sentinel_servers import ScriptedArm, ScriptedWire, connected, managed
 from starlette.responses import JSONResponse
 
 from sentinel_rag.sentinel.access_checks import check_access
-from sentinel_rag.sentinel.rest.incident_resources import UPDATE_INCIDENTS, WRITE_COMMENTS, Permissions
+from sentinel_rag.sentinel.rest.incident_client import UPDATE_INCIDENTS, WRITE_COMMENTS, Permissions
 from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.anyio

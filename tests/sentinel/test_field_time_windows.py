@@ -14,7 +14,7 @@ from sentinel_servers import NOW
 
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, TIME_WINDOWS
-from sentinel_rag.sentinel.logs.time_windows import LONGEST, read_duration, read_span
+from sentinel_rag.sentinel.arguments import LONGEST, read_duration, read_span
 from sentinel_rag.surfaces.cli import main
 
 WRITTEN = [

@@ -27,7 +27,7 @@ from sentinel_rag.knowledge.incident_ingestion import (
     StoredIncident,
     ingest_incidents,
 )
-from sentinel_rag.knowledge.ingest_runs import IngestLock
+from sentinel_rag.knowledge.ingestion import IngestLock
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
 from sentinel_rag.knowledge.stores.port import Vector, VectorSpace

@@ -10,7 +10,7 @@ import pytest
 from tests.support.embedding_model import embedding_model
 
 from sentinel_rag.knowledge.embedding import minilm
-from sentinel_rag.knowledge.ingest_runs import IngestLock
+from sentinel_rag.knowledge.ingestion import IngestLock
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag_testing.scripted_model import ScriptedModel
 from sentinel_rag_testing.scripted_model.replies import Reply, json_reply

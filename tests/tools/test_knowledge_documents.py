@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.trusted_meta import READERS, row_labels_in
+from sentinel_rag.contracts.servers import READERS, row_labels_in
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_document
 from sentinel_rag.knowledge.ingestion import ingest, ingest_folder

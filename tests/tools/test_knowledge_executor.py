@@ -15,7 +15,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.knowledge_tools import CUT_MARK, MAX_HIT_CHARACTERS, MAX_HIT_ENTITIES
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.contracts.trusted_meta import row_labels_in
+from sentinel_rag.contracts.servers import row_labels_in
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.knowledge.documents import (
     BlockKind,
@@ -32,7 +32,7 @@ from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
-from sentinel_rag.tools.tool_answer import ToolAnswer
+from sentinel_rag.tools.plain_calls import ToolAnswer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "knowledge"))
 from word_embedder import WordEmbedder  # the tests of the library have it

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.knowledge_tools import MAX_LISTED, MAX_LISTED_CHARACTERS
-from sentinel_rag.contracts.trusted_meta import READERS, row_labels_in
+from sentinel_rag.contracts.servers import READERS, row_labels_in
 from sentinel_rag.knowledge.ingestion import ingest_folder
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from sentinel_rag.agent.tracing import tool_span, trace_response
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.handles import as_handles, as_text, quoted_in
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_calls import (
@@ -23,6 +22,7 @@ from sentinel_rag.contracts.tool_calls import (
     DocumentResult,
     Failed,
     OfferedTool,
+    Reason,
     Succeeded,
     ToolCall,
     ToolOutcome,

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from sentinel_rag.agent.models.failures import ModelError
 from sentinel_rag.agent.models.port import NO_DEADLINE, ChatModel, Finished, ModelEvent, ModelRequest, ModelStream
 from sentinel_rag.contracts.conversations import CarriedFact
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Chat, Question
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
-from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
+from sentinel_rag.contracts.tool_calls import Denied, Failed, Reason, Succeeded, ToolCall, ToolOutcome
 from sentinel_rag.telemetry import Span, SpanKind, start_span
 
 if TYPE_CHECKING:

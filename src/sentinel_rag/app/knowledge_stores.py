@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from sentinel_rag.knowledge.embedding import Embedder
     from sentinel_rag.knowledge.embedding.remote import Admission, EmbeddingEndpoint
-    from sentinel_rag.knowledge.ingest_runs import IngestFiles
-    from sentinel_rag.knowledge.ingestion import PlaybookOwner
+    from sentinel_rag.knowledge.ingestion import IngestFiles, PlaybookOwner
     from sentinel_rag.knowledge.stores import KnowledgeStore
     from sentinel_rag.tools.knowledge import KnowledgeBase
     from sentinel_rag.tools.knowledge.ingestion import WorkspacesToRead
@@ -341,7 +340,7 @@ def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
 
 def ingest_files(settings: Settings) -> IngestFiles:
     """Where the lock of an ingest lies, and the records of what was read into the store of the settings."""
-    from sentinel_rag.knowledge.ingest_runs import IngestFiles
+    from sentinel_rag.knowledge.ingestion import IngestFiles
 
     folder, store = settings.home / "knowledge", settings.knowledge.store
     return IngestFiles(

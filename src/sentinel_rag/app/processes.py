@@ -18,9 +18,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from sentinel_rag.app.gateway_plan import ZonePlan
 from sentinel_rag.app.places import logs_folder
-from sentinel_rag.app.plan import Ports, plan_zones
+from sentinel_rag.app.plan import Ports, ZonePlan, plan_zones
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.app.serving import startup_error, startup_notices
 from sentinel_rag.app.tls import connection_here

@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.app.gateway_plan import RUN_KEYS, ListeningSocket, approvals_page
 from sentinel_rag.app.model_access import needs_identity
-from sentinel_rag.app.plan import Ports, RunPlan, plan_zones
+from sentinel_rag.app.plan import RUN_KEYS, ListeningSocket, Ports, RunPlan, approvals_page, plan_zones
 from sentinel_rag.app.processes import is_healthy, start_zone, stop_zones, wait_until_healthy
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.contracts.errors import UnavailableError, UsageError

@@ -122,7 +122,7 @@ class ToolServers:
 
     def faults(self, policy: Policy) -> list[SentinelError]:
         """What is wrong with the declared servers on this machine, each with the next step."""
-        from sentinel_rag.gateway.policy.server_section import unknown_servers
+        from sentinel_rag.gateway.policy.flow_section import unknown_servers
 
         faults = [fault for spec in policy.server_specs.values() if (fault := self._fault(spec)) is not None]
         hint = "Declare it under servers in the policy file, or correct the name; until then the tool cannot be called."

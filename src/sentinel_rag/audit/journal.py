@@ -1,33 +1,295 @@
-"""The writing side of the journal.
+"""The writing side of the journal, and its sealer: a thread that signs the head soon after new records, and when the
+journal is closed.
 
 `append` returns when the record is durable. The head is read inside the same immediate transaction that writes the next
 record, so two processes with one file cannot fork the chain, and opening costs the same however long the history is.
+
+Nobody waits for it. Before it signs it waits for the disk, so what is sealed survives a power cut too, whatever the
+durability of a single record.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import sqlite3
+import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import anyio.to_thread
 
 from sentinel_rag.audit.archive import SEGMENT_RECORDS, Archive, TableArchive
-from sentinel_rag.audit.chain import GENESIS, ChainHead, seal
+from sentinel_rag.audit.chain import (
+    GENESIS,
+    KEY_FILE,
+    PUBLIC_FILE,
+    ChainHead,
+    Checkpoint,
+    CheckpointFile,
+    SigningKey,
+    SigningKeyLost,
+    seal,
+)
 from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus, SealingChanged, TailSealed
 from sentinel_rag.audit.files import MIGRATIONS
 from sentinel_rag.audit.reader import JournalEntry, JournalPage, JournalReader, RecordFilter
-from sentinel_rag.audit.sealing import Sealer, Sealing
 from sentinel_rag.audit.verification import Verification
-from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.storage.group_commit import Database
-from sentinel_rag.storage.port import RecordConnection, StateAway, StateDatabase, Work, known_of, put
+from sentinel_rag.storage.port import (
+    JournalPlace,
+    PostgresPlace,
+    RecordConnection,
+    StateAway,
+    StateDatabase,
+    Work,
+    checkpoints_of,
+    folder_of,
+    known_of,
+    put,
+)
 from sentinel_rag.storage.sqlite import Solo
+
+SEAL_RECORDS = 256
+SEAL_SECONDS = 0.5
+"""A checkpoint is made after so many records, or so long after the first one that has none."""
+
+IDLE_SECONDS = 5.0
+"""How often to look for records that another process left without a checkpoint."""
+
+_log = logging.getLogger(__name__)
+
+
+class JournalCut(SentinelError):
+    """A checkpoint names a record that the journal does not hold, so nothing may be added to it."""
+
+    code = "journal_cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """With what the journal is sealed: the key, and the files outside it that hold the checkpoints too."""
+
+    key: SigningKey
+    checkpoints: CheckpointFile
+    anchor: CheckpointFile | None = None
+
+    @classmethod
+    def of_folder(cls, folder: Path, *, anchor: Path | None = None) -> Sealing:
+        """`of` the journal in a file of `folder`."""
+        return cls.of(folder / "journal.sqlite", anchor=anchor)
+
+    @classmethod
+    def of(cls, place: JournalPlace, *, anchor: Path | None = None) -> Sealing:
+        """Key and checkpoints of a journal, made if its folder has none. `anchor` is one more file, best on another
+        disk."""
+        key = SigningKey.open(folder_of(place))
+        return cls(key, CheckpointFile(checkpoints_of(place)), None if anchor is None else CheckpointFile(anchor))
+
+    def places(self) -> tuple[CheckpointFile, ...]:
+        return (self.checkpoints,) if self.anchor is None else (self.checkpoints, self.anchor)
+
+
+Report = Callable[[str, str], None]
+"""Told the name of a place and what is wrong with it, or nothing when it works again."""
+
+
+class Sealer:
+    """Seals the journal in `database`. `begin` once, before anything is written; `close` before the database."""
+
+    def __init__(self, database: StateDatabase, sealing: Sealing, *, clock: Clock, report: Report) -> None:
+        self._database = database
+        self._sealing = sealing
+        self._clock = clock
+        self._report = report
+        self._shared = isinstance(database.place, PostgresPlace)
+        self._one_at_a_time = threading.Lock()
+        self._problems: dict[str, str] = {}
+        self._unsealed = 0
+        self._pending = False
+        self._some, self._many = threading.Event(), threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._serve, name="audit-sealer", daemon=True)
+        self.after_seal: Callable[[ChainHead], None] | None = None
+        """Called in the sealer's thread with each place that was sealed."""
+
+    def begin(self) -> ChainHead:
+        """Check that the journal holds what was sealed, make the first checkpoint of a new one, and start the thread.
+
+        Returns the last sealed place. Raises JournalCut if something that was sealed is gone, UnavailableError if a
+        checkpoint file cannot be written.
+        """
+        try:
+            if self._shared:
+                with self._database.reading() as connection:
+                    self._check_key(connection)
+            sealed, proved = self._last_sealed(), self._proved_elsewhere()
+            for place in self._sealing.places():
+                new = place.size() in (None, 0)
+                if new and sealed is not None and place == self._sealing.checkpoints and not self._shared:
+                    raise JournalCut(
+                        f"{place.path.name} is gone or empty, but the journal was sealed before.",
+                        next_step="Put it back from a copy, or move the whole folder away to begin a new journal.",
+                    )
+                place.create()
+            if sealed is None:
+                self._keep(Checkpoint.sign(GENESIS, self._now(), self._sealing.key))
+                sealed = GENESIS
+            sealed = max(sealed, proved, key=lambda head: head.seq)
+        except OSError as error:
+            raise UnavailableError(
+                f"The checkpoint file {Path(error.filename or '').name} cannot be written: {error.strerror}.",
+                next_step="Check that its disk is mounted and writable, or change SENTINEL_AUDIT_ANCHOR.",
+            ) from error
+        self._thread.start()
+        return sealed
+
+    def committed(self) -> None:
+        """A record is durable. May be called from any thread; costs less than a microsecond most of the time."""
+        self._unsealed += 1
+        if not self._pending:
+            self._pending = True
+            self._some.set()
+        elif self._unsealed >= SEAL_RECORDS and not self._many.is_set():
+            self._many.set()
+
+    def seal(self) -> ChainHead:
+        """Sign the head now, if it is not signed yet, and return it. Blocks for a disk sync.
+
+        Raises UnavailableError if the journal cannot be written.
+        """
+        with self._one_at_a_time:
+            head, sealed = self._head(), self._last_sealed()
+            if sealed is None or head.seq > sealed.seq:
+                if not self._database.synced and isinstance(self._database.place, Path):
+                    _sync(self._database.place)
+                self._keep(Checkpoint.sign(head, self._now(), self._sealing.key))
+                if self.after_seal is not None:
+                    self.after_seal(head)
+            return head
+
+    def close(self) -> None:
+        """Seal what is left, and stop. Idempotent. What cannot be sealed is sealed by the next start."""
+        if not self._stopping:
+            self._stopping = True
+            self._some.set()
+            self._many.set()
+            if self._thread.ident is not None:
+                self._thread.join()
+                self._try_to_seal()
+
+    def _serve(self) -> None:
+        while not self._stopping:
+            if self._some.wait(IDLE_SECONDS):
+                self._many.wait(SEAL_SECONDS)
+            self._some.clear()
+            self._many.clear()
+            self._unsealed, self._pending = 0, False
+            if not self._stopping:
+                self._try_to_seal()
+
+    def _try_to_seal(self) -> None:
+        try:
+            self.seal()
+        except (SentinelError, sqlite3.Error, OSError) as error:  # the next round tries again
+            _log.error("the journal could not be sealed: %s", error)
+
+    def _keep(self, checkpoint: Checkpoint) -> None:
+        """Outside first: the journal never holds a checkpoint that its file lacks, unless the file is out of order."""
+        for place in self._sealing.places():
+            problem = ""
+            try:
+                place.append(checkpoint)
+            except OSError as error:
+                problem = error.strerror or str(error)
+            name = "anchor" if place is self._sealing.anchor else "checkpoints"
+            if self._problems.get(name, "") != problem:
+                if problem:
+                    _log.error("checkpoints cannot be kept in %s: %s", place.path, problem)
+                self._report(name, problem)
+                self._problems[name] = problem
+        seq, line = checkpoint.head.seq, checkpoint.line()
+
+        def add(connection: RecordConnection) -> None:
+            if self._shared:  # of two gateways that begin one journal at once, the second finds the key of the first
+                self._check_key(connection)
+            connection.execute("INSERT INTO checkpoint VALUES (?, ?) ON CONFLICT DO NOTHING", [seq, line])
+
+        self._database.run_now(add)
+
+    def _proved_elsewhere(self) -> ChainHead:
+        """The last record of the journal that a checkpoint outside it proves. Raises JournalCut if it is not there."""
+        proved = GENESIS
+        first = self._row("SELECT min(seq) FROM journal")[0] or 1
+        for place in self._sealing.places():
+            sealed = place.last(self._sealing.key.public)
+            if sealed is None or sealed.head.seq < first:  # a segment holds it, or it was pruned
+                continue
+            row = self._row("SELECT hash FROM journal WHERE seq = ?", sealed.head.seq)
+            found = None if row is None else row[0]
+            if found != sealed.head.digest:
+                raise JournalCut(
+                    f"{place.path.name} proves a record {sealed.head.seq} that the journal "
+                    f"{'does not hold' if found is None else 'holds otherwise'}: the journal was cut, replaced or "
+                    "restored from an older copy.",
+                    next_step="Run `sentinel audit verify` and keep the folder as evidence; put the journal back from "
+                    "a newer copy, or move the whole folder away to begin a new one.",
+                )
+            proved = max(proved, sealed.head, key=lambda head: head.seq)
+        return proved
+
+    def _head(self) -> ChainHead:
+        row = self._row("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1")
+        return GENESIS if row is None else ChainHead(row[0], row[1])
+
+    def _last_sealed(self) -> ChainHead | None:
+        with self._database.reading() as connection:
+            newest = _newest(connection)
+        return None if newest is None else newest.head
+
+    def _check_key(self, connection: RecordConnection) -> None:
+        """Of several gateways with one journal each must sign with the same key, or a verifier would need them all."""
+        newest, key = _newest(connection), self._sealing.key.public.fingerprint
+        if newest is not None and newest.key != key:
+            raise SigningKeyLost(
+                f"The journal in PostgreSQL is signed with another key ({newest.key[:16]}) than the one of this "
+                f"gateway ({key[:16]}).",
+                next_step=f"Copy {KEY_FILE} and {PUBLIC_FILE} from the state folder of the gateway that signs it.",
+            )
+
+    def _row(self, question: str, *values: object) -> Any:
+        with self._database.reading() as connection:
+            return connection.execute(question, values).fetchone()
+
+    def _now(self) -> str:
+        return format_time(self._clock())
+
+
+def _newest(connection: RecordConnection) -> Checkpoint | None:
+    row = connection.execute("SELECT line FROM checkpoint ORDER BY seq DESC LIMIT 1").fetchone()
+    if row is None:
+        return None
+    with suppress(ValueError):
+        return Checkpoint.parse(row[0])
+    return None
+
+
+def _sync(path: Path) -> None:
+    """Wait until the disk has what was committed."""
+    with suppress(FileNotFoundError):  # everything is in the database file, which a checkpoint of SQLite has synced
+        descriptor = os.open(path.with_name(f"{path.name}-wal"), os.O_RDWR)
+        with closing(os.fdopen(descriptor)):
+            os.fsync(descriptor)
 
 
 class Membership(Protocol):

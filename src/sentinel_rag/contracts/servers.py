@@ -1,7 +1,11 @@
-"""What every server here shares: the tool servers' names, who is answered, a client's disconnect.
+"""What every server here shares: the tool servers' names, who is answered, a client's disconnect, and what the gateway
+and a tool server of this product tell each other in MCP's `_meta`.
 
 A web page can make a browser send requests to 127.0.0.1 (DNS rebinding, cross-site forms). Such a request carries the
 page's own name in Host or in Origin.
+
+Only the gateway writes `READERS` and only it reads `ROW_LABELS`; neither is part of a tool's schema, so nothing
+that an agent sends can become one of them. Servers of other makers are sent the one and believed the other never.
 """
 
 from __future__ import annotations
@@ -13,6 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.labels import Label
 
 OWN_SERVERS = ("sentinel", "knowledge", "files", "web")
 """A policy may not declare others by these names. Where zones run apart each listens on a port of its own, in this
@@ -132,3 +139,39 @@ def disconnect_of(scope: Mapping[str, Any]) -> ClientDisconnect | None:
     """What the server of an ASGI scope offers; None from one that offers nothing."""
     found: ClientDisconnect | None = (scope.get("extensions") or {}).get(_EXTENSION)
     return found
+
+
+READERS = "sentinel-rag/readers"
+"""Names under which the caller may read, as a list of texts. Absent: only what everybody may read."""
+
+ROW_LABELS = "sentinel-rag/row-labels"
+"""The label of each row of a result, in their order, each as `Label.to_dict`."""
+
+
+def readers_in(meta: Mapping[str, Any] | None) -> frozenset[str]:
+    """The caller's readers; none where they are absent or not a list of texts."""
+    found = (meta or {}).get(READERS)
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        return frozenset()
+    return frozenset(found)
+
+
+def row_labels_meta(labels: Iterable[Label]) -> dict[str, JsonValue]:
+    """The `_meta` of a result whose rows carry `labels`."""
+    return {ROW_LABELS: [{**label.to_dict()} for label in labels]}
+
+
+def row_labels_in(meta: Any) -> tuple[Label, ...] | None:
+    """The labels that a result tells; None where there are none, or one of them is not exactly a label."""
+    found = meta.get(ROW_LABELS) if isinstance(meta, Mapping) else None
+    if not isinstance(found, list):
+        return None
+    labels: list[Label] = []
+    for entry in found:
+        if not isinstance(entry, dict) or entry.keys() != {"sensitivity", "integrity"}:
+            return None
+        try:
+            labels.append(Label.from_dict(entry))
+        except (KeyError, TypeError):
+            return None
+    return tuple(labels)

@@ -19,13 +19,12 @@ from starlette.routing import Route
 
 from sentinel_rag.audit import Journal, JournalEntry, StoreChanged
 from sentinel_rag.audit.reader import MAX_PAGE, RecordFilter
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.gateway.admission import Authenticator, read_body
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.contracts.tool_calls import Reason
+from sentinel_rag.gateway.admission import Authenticator, GatewayLimits, read_body
 from sentinel_rag.gateway.pins import Definition, NotWaiting, Pin, Pins
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.policy.book import PolicyBook, RefusedFile

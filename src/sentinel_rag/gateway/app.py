@@ -21,26 +21,31 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sentinel_rag.audit import Journal, StateAway
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.servers import LOOPBACK_NAMES, RequestAuthenticator
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway import openapi
 from sentinel_rag.gateway.admin_routes import AuditRoutes, KeyRoutes, PinRoutes, policy_routes, store_change_routes
-from sentinel_rag.gateway.admission import Authenticator
+from sentinel_rag.gateway.admission import Authenticator, GatewayLimits, RateLimiter
 from sentinel_rag.gateway.approval_routes import notifying, served_routes
 from sentinel_rag.gateway.approval_webhook import Webhook
-from sentinel_rag.gateway.call_routes import CallRoutes, Surveying
 from sentinel_rag.gateway.catalogue import Catalogue, survey
 from sentinel_rag.gateway.downstream import ClientSessions, McpEndpoint, SessionChecks, ToolCalls
 from sentinel_rag.gateway.gate import AtYes, Gate, Stores
-from sentinel_rag.gateway.limits import GatewayLimits, RateLimiter
-from sentinel_rag.gateway.outcomes import OutcomeLost
 from sentinel_rag.gateway.pins import Pins
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.policy.book import PolicyBook, watching
-from sentinel_rag.gateway.responses import Refusals, RefusedRequest, Unread, away_response, json_response, problem
-from sentinel_rag.gateway.session_routes import SessionRoutes, SessionUpkeep
+from sentinel_rag.gateway.responses import (
+    OutcomeLost,
+    Refusals,
+    RefusedRequest,
+    Unread,
+    away_response,
+    json_response,
+    problem,
+)
+from sentinel_rag.gateway.session_routes import CallRoutes, SessionRoutes, SessionUpkeep, Surveying
 from sentinel_rag.gateway.store import KeyRing, State, new_audit_id
 from sentinel_rag.gateway.telemetry import tell_records, told_upstreams
 from sentinel_rag.gateway.upstream import Upstream

@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.gateway.admission import Authenticator, json_object, read_json_body
+from sentinel_rag.contracts.tool_calls import Reason
+from sentinel_rag.gateway.admission import Authenticator, GatewayLimits, json_object, read_json_body, unless_gone
 from sentinel_rag.gateway.approval_webhook import DECISION, SIGNATURE_HEADER, Notifier, Webhook, is_signed
 from sentinel_rag.gateway.approvals.approval import (
     WEBHOOK,
@@ -33,8 +33,6 @@ from sentinel_rag.gateway.approvals.approval import (
 )
 from sentinel_rag.gateway.approvals.binding import DecidedBy
 from sentinel_rag.gateway.approvals.store import ApprovalStore
-from sentinel_rag.gateway.client_waits import unless_gone
-from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.responses import Refusals, RefusedRequest, json_response, problem
 from sentinel_rag.gateway.store import Scope

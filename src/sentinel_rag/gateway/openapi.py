@@ -17,11 +17,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from sentinel_rag import __version__
-from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.downstream.endpoint import PATHS as MCP_PATHS
 from sentinel_rag.gateway.openapi_schemas import SCHEMAS, WHOLE, ref
-from sentinel_rag.gateway.outcomes import HTTP_STATUS
-from sentinel_rag.gateway.responses import json_response
+from sentinel_rag.gateway.responses import HTTP_STATUS, json_response
 from sentinel_rag.gateway.store import Scope
 
 PATH = "/v1/openapi.json"

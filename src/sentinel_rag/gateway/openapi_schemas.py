@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import Integrity, Sensitivity
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.policy.model import Effect
 from sentinel_rag.gateway.request_body import MAX_TOOL_NAME
 

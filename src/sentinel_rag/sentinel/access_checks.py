@@ -10,7 +10,7 @@ from sentinel_rag.contracts.query_results import QueryFailedError, format_time
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE
 from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
-from sentinel_rag.sentinel.rest.incident_resources import UPDATE_INCIDENTS, WRITE_COMMENTS
+from sentinel_rag.sentinel.rest.incident_client import UPDATE_INCIDENTS, WRITE_COMMENTS
 
 
 @dataclass(frozen=True, slots=True)

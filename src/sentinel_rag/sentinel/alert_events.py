@@ -29,15 +29,14 @@ from sentinel_rag.sentinel.alerts.stored_query import (
     count_notes,
     stored_query,
 )
-from sentinel_rag.sentinel.entities.alert_entities import distinct_entities, full_entities
+from sentinel_rag.sentinel.entities.entities import distinct_entities, full_entities
 from sentinel_rag.sentinel.incidents.incidents import incident_links
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.logs.near_names import is_plain
 from sentinel_rag.sentinel.response_bodies import load_json
-from sentinel_rag.sentinel.results import build_result, one_line
 from sentinel_rag.sentinel.templates.template_queries import json_rows
 from sentinel_rag.sentinel.workspace_tables import EMPTY
-from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
+from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView, build_result, one_line
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.kql_guard import KqlGuard

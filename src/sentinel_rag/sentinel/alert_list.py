@@ -16,6 +16,7 @@ from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts import newest_alerts
 from sentinel_rag.sentinel.alerts.alerts import ALERT_COLUMNS, UNKNOWN, Alert, alert_conditions, alert_name, row_budget
 from sentinel_rag.sentinel.alerts.newest_alerts import ALERT_TIME, FIRST_ROW
+from sentinel_rag.sentinel.arguments import window_from
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents.entity_search import find_entity_alerts
 from sentinel_rag.sentinel.incidents.incident_resolution import Resolution, resolve_incident
@@ -28,9 +29,7 @@ from sentinel_rag.sentinel.incidents.incidents import (
 from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, list_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable
 from sentinel_rag.sentinel.logs.near_names import NameReading, readings_summary
-from sentinel_rag.sentinel.logs.time_windows import window_from
-from sentinel_rag.sentinel.results import build_result, lower_bound, ordered
-from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
+from sentinel_rag.sentinel.workspace_view import WorkspaceView, build_result, delay_notes, lower_bound, ordered
 
 
 def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> list[CodedNote]:

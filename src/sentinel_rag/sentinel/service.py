@@ -55,12 +55,11 @@ from sentinel_rag.sentinel.incidents.incident_update import (
 )
 from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
-from sentinel_rag.sentinel.results import told_result
 from sentinel_rag.sentinel.templates.template_queries import TemplateTools
 from sentinel_rag.sentinel.templates.template_registry import KqlTemplate, load_templates
 from sentinel_rag.sentinel.threat_summary import get_threat_summary, get_top_entities
 from sentinel_rag.sentinel.workspace_tables import describe_table, list_tables, search_logs
-from sentinel_rag.sentinel.workspace_view import TableStatisticsReader, WorkspaceSchema, WorkspaceView
+from sentinel_rag.sentinel.workspace_view import TableStatisticsReader, WorkspaceSchema, WorkspaceView, told_result
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.freeform_query import FreeformQueries

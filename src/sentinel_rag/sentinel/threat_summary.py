@@ -13,15 +13,21 @@ from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alert_list import AlertTotals
 from sentinel_rag.sentinel.alerts import alerts, newest_alerts
 from sentinel_rag.sentinel.alerts.alerts import severity_conditions
+from sentinel_rag.sentinel.arguments import previous_window, window_from, within
 from sentinel_rag.sentinel.entities.entities import AlertEntities, EntityTally, parse_entities
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents import incidents
 from sentinel_rag.sentinel.incidents.incident_list import IncidentTotals, conditions, incident_totals, merged_note
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE, IncidentLinks, incident_links
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.logs.time_windows import previous_window, window_from, within
-from sentinel_rag.sentinel.results import build_result, lower_bound, ordered, shortened
-from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
+from sentinel_rag.sentinel.workspace_view import (
+    WorkspaceView,
+    build_result,
+    delay_notes,
+    lower_bound,
+    ordered,
+    shortened,
+)
 
 MOST_ALERTS_READ = 5000
 _LONGEST_NAME = 300

@@ -19,12 +19,11 @@ from sentinel_rag.contracts.query_results import (
     invalid_argument,
 )
 from sentinel_rag.language.notes import note
+from sentinel_rag.sentinel.arguments import window_from, within
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.logs.kql_literals import string_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.logs.time_windows import window_from, within
-from sentinel_rag.sentinel.results import build_result, lower_bound, one_line
-from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
+from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView, build_result, lower_bound, one_line
 
 # fmt: off
 KNOWN_TABLES = (

@@ -23,8 +23,18 @@ from typing import Any, TypeVar
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.storage import begin_write_ahead
-from sentinel_rag.storage.jobs import Busy, Job, commit, deliver, settle_all, unavailable
-from sentinel_rag.storage.port import Migration, RecordConnection, Work, bring_up
+from sentinel_rag.storage.port import (
+    Busy,
+    Job,
+    Migration,
+    RecordConnection,
+    Work,
+    bring_up,
+    commit,
+    deliver,
+    settle_all,
+    unavailable,
+)
 from sentinel_rag.storage.sqlite import connect, create_private
 
 # The thread that moves the write-ahead log into the database file, so that nobody who waits for a commit does. Most of

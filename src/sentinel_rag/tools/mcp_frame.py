@@ -25,8 +25,7 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.servers import Refused, RequestAuthenticator
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.telemetry import Span, SpanKind, continuing, start_span
-from sentinel_rag.tools.plain_calls import FixedAnswers, PlainCalls, fixed_answers
-from sentinel_rag.tools.tool_answer import ToolAnswer
+from sentinel_rag.tools.plain_calls import FixedAnswers, PlainCalls, ToolAnswer, fixed_answers
 
 HEALTH_PATH = "/healthz"
 _REFUSALS = {

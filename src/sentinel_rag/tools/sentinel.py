@@ -11,7 +11,7 @@ from sentinel_rag.contracts.query_results import QueryError, QueryResult
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.tools.mcp_frame import Hints, executor_app
-from sentinel_rag.tools.tool_answer import ToolAnswer, error_answer
+from sentinel_rag.tools.plain_calls import ToolAnswer, error_answer
 
 # A result is a QueryResult or a QueryError in wire form, beside one line of text. Nothing here decides what may run:
 # that was judged at the gateway.

@@ -22,8 +22,7 @@ from starlette.routing import Route
 from sentinel_rag.workspace.sample.company import WORKSPACE_RESOURCE
 from sentinel_rag.workspace.serving import arm_routes
 from sentinel_rag.workspace.serving.admin import Admin
-from sentinel_rag.workspace.serving.arm_answers import ArmError, refusal
-from sentinel_rag.workspace.serving.arm_authentication import ArmAuthentication, RequestLimits
+from sentinel_rag.workspace.serving.arm_authentication import ArmAuthentication, ArmError, RequestLimits, refusal
 from sentinel_rag.workspace.serving.authentication import (
     IdentityEndpoint,
     LocalRequests,

@@ -16,11 +16,10 @@ from tests.support.small_knowledge import SearchTool, small_knowledge
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.tool_runs import resolve
 from sentinel_rag.contracts.conversations import Preferences
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Succeeded, ToolCall, ToolOutcome
+from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Reason, Succeeded, ToolCall, ToolOutcome
 from sentinel_rag.knowledge.documents import Document, read_folder
 from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_document
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure, rows_result

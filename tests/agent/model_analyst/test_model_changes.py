@@ -10,10 +10,9 @@ from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.model_analyst import TurnLimits
 from sentinel_rag.agent.model_analyst.composing import SENTENCES
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+from sentinel_rag.contracts.tool_calls import Denied, Reason, ToolCall
 from sentinel_rag_testing.scripted_gateway import denial, failure, rows_result
 from sentinel_rag_testing.scripted_model import calls_reply, stream_reply, text_reply
 from sentinel_rag_testing.scripted_model.replies import DONE, Cut, call_piece, chunk

@@ -17,7 +17,7 @@ from sentinel_rag.agent.conversations.chat import StoredChat
 from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.agent.history import WARNING, Budget
 from sentinel_rag.agent.model_analyst import ModelAnalyst
-from sentinel_rag.agent.models.tiers import Tier
+from sentinel_rag.agent.models.retrying import Tier
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UsageError

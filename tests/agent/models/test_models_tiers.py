@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.models.tiers import (
+from sentinel_rag.agent.models.retrying import (
     QuestionFeatures,
     Tier,
     TierChoice,

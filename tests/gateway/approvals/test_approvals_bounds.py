@@ -9,8 +9,8 @@ import pytest
 from approval_desk import Clock, Desk, open_desk, the_call
 
 from sentinel_rag.audit import JournalPlace
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import BOTTOM
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.approvals import (
     ApprovalSpent,
     ApprovalState,

@@ -16,7 +16,7 @@ from race_consumers import let_through
 from tests.support import fork_server
 
 from sentinel_rag.audit import JournalPlace
-from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.approvals import ApprovalState, ApprovalVerdict, Decider, DecisionRefused
 from waiting import WAIT_S
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from approval_desk import Desk, the_call
 
-from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.approvals import (
     ApprovalSpent,
     ApprovalState,

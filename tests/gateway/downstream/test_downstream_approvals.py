@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from tests.support.mcp_over_http import SESSIONS, RawMcp
 
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.downstream import tool_calls
-from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope

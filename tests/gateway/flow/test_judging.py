@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
+from sentinel_rag.contracts.tool_calls import Allow, Deny, Reason
 from sentinel_rag.gateway.flow.judging import (
     CallFacts,
     Judgement,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import TOP
+from sentinel_rag.contracts.tool_calls import Allow, Deny, Reason
 from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue, named_in
 from sentinel_rag.gateway.policy import parse_policy

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label
+from sentinel_rag.contracts.tool_calls import Allow
 from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, LabelSource, facts_of, flow_record, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.flow.plans import PLAN, BadPlan, chosen, read_plan, used

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.labels import TOP
+from sentinel_rag.contracts.tool_calls import Allow
 from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, judge
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.flow.plans import (

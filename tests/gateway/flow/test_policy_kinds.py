@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
+from sentinel_rag.contracts.tool_calls import Allow
 from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, LabelSource, facts_of, flow_record, judge
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.policy import parse_policy

@@ -10,7 +10,7 @@ import pytest
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
 from sentinel_rag.gateway.flow.view import MAX_QUOTED_DEPTH, HandleReference, Hidden, ResultView, view_of
-from sentinel_rag.gateway.policy.fields import (
+from sentinel_rag.gateway.policy.model import (
     NO_FIELDS,
     Exposure,
     FieldExposure,
@@ -18,7 +18,7 @@ from sentinel_rag.gateway.policy.fields import (
     ResultFields,
     parse_pointer,
 )
-from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT
+from sentinel_rag.gateway.upstream.mcp_messages import OTHER_CONTENT
 
 SECRET, FOREIGN = Label(Sensitivity.HIGH), Label(integrity=Integrity.UNTRUSTED)
 

@@ -13,14 +13,14 @@ import msgspec
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import Label
+from sentinel_rag.gateway.admission import GatewayLimits, RateLimiter
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.gate import Gate, Stores
-from sentinel_rag.gateway.limits import GatewayLimits, RateLimiter
-from sentinel_rag.gateway.outcomes import Outcome
 from sentinel_rag.gateway.pins import Pins
 from sentinel_rag.gateway.policy import FixedPolicy, Policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.request_body import ExecuteRequest
+from sentinel_rag.gateway.responses import Outcome
 from sentinel_rag.gateway.store import Principal, Scope, Session, State, new_audit_id, open_state
 from sentinel_rag.gateway.upstream import Returned, UpstreamCall, UpstreamReply, UpstreamTool
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from small_gate import SmallGate
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.approvals import ApprovalVerdict, Decider
-from sentinel_rag.gateway.outcomes import Completed, DeniedCall, Outcome
+from sentinel_rag.gateway.responses import Completed, DeniedCall, Outcome
 from sentinel_rag.gateway.upstream import UpstreamTool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("APPR-1")]

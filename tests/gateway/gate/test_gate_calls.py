@@ -7,14 +7,14 @@ import hashlib
 import pytest
 from small_gate import KEY, Clock, SmallGate, fields_of, returned, small_gate
 
-from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway.limits import GatewayLimits
-from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted
+from sentinel_rag.contracts.tool_calls import Deny, Reason
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.model import Rate
+from sentinel_rag.gateway.responses import Completed, DeniedCall, NotCompleted
 from sentinel_rag.gateway.store import Principal, Scope, State
 from sentinel_rag.gateway.upstream import ToolFailed, Unanswered, UpstreamTool
 

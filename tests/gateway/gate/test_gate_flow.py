@@ -10,10 +10,10 @@ import anyio
 import pytest
 from small_gate import KEY, Clock, Server, SmallGate, fields_of, opened, returned, small_gate
 
-from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted
+from sentinel_rag.contracts.tool_calls import Deny, Reason
 from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.responses import Completed, DeniedCall, NotCompleted
 from sentinel_rag.gateway.store import State
 
 pytestmark = pytest.mark.anyio

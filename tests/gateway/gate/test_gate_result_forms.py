@@ -16,7 +16,7 @@ from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
 from sentinel_rag.gateway.gate.running import in_form
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.upstream import Returned, Unanswered
-from sentinel_rag.gateway.upstream.tool_result import reply_of
+from sentinel_rag.gateway.upstream.mcp_messages import reply_of
 from sentinel_rag_testing.fake_tool_server import AnswersText, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from small_gate import KEY, Clock, Server, SmallGate, opened, small_gate
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted, OutcomeLost
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.responses import Completed, DeniedCall, NotCompleted, OutcomeLost
 from sentinel_rag.gateway.store import State
 from sentinel_rag.gateway.upstream import Returned
 

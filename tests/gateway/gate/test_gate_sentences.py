@@ -7,9 +7,9 @@ import pytest
 from small_gate import Server, SmallGate, returned, small_gate
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway.outcomes import DeniedCall, NotCompleted, Outcome
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.model import Rate
+from sentinel_rag.gateway.responses import DeniedCall, NotCompleted, Outcome
 from sentinel_rag.gateway.store import State
 from sentinel_rag.gateway.upstream import ToolFailed, UpstreamTool
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
+from sentinel_rag.contracts.tool_calls import Allow, Deny, Reason
 from sentinel_rag.gateway.policy import TaintRule, ToolPolicy, parse_policy
 from sentinel_rag.gateway.policy.conditions import TypeName, ValueType, check
 from sentinel_rag.gateway.policy.model import UNKNOWN_TOOL, Effect, decide

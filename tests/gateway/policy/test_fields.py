@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
 from sentinel_rag.gateway.flow.view import view_of
-from sentinel_rag.gateway.policy.fields import (
+from sentinel_rag.gateway.policy.model import (
     MAX_SEGMENTS,
     NO_FIELDS,
     UNDECLARED,

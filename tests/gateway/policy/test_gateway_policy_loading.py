@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Label, Sensitivity
-from sentinel_rag.gateway.arguments import ArgumentFault, CanonicalArguments, fit
+from sentinel_rag.contracts.tool_calls import Allow, Deny, Reason
 from sentinel_rag.gateway.policy import Effect, decide, load_policy, parse_policy
+from sentinel_rag.gateway.request_body import ArgumentFault, CanonicalArguments, fit
 
 SOURCE_FORM = """
 tools:

@@ -6,7 +6,7 @@ import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.gateway.policy import ServerSpec, parse_policy
-from sentinel_rag.gateway.policy.server_section import unknown_servers
+from sentinel_rag.gateway.policy.flow_section import unknown_servers
 
 TOOLS = "tools: [{name: list_tables}]\n"
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.sentinel.entities.alert_entities import merged_properties, shown_properties
-from sentinel_rag.sentinel.entities.entities import Entity, parse_entities
+from sentinel_rag.sentinel.entities.entities import Entity, merged_properties, parse_entities, shown_properties
 
 SHA256, SHA1, MD5 = "a" * 64, "b" * 40, "c" * 32
 

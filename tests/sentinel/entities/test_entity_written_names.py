@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.sentinel.entities.alert_entities import shown_properties
-from sentinel_rag.sentinel.entities.entities import Entity
+from sentinel_rag.sentinel.entities.entities import Entity, shown_properties
 
 
 @pytest.mark.requirement("TOOL-7")

@@ -13,8 +13,8 @@ from tests.support.fuzz.target import Check, Target, Violation, expect
 
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.gateway.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.gateway.policy import decide, parse_policy
+from sentinel_rag.gateway.request_body import ArgumentFault, CanonicalArguments, fit
 
 _POLICY = "tools:\n" + "".join(
     f"""  - name: use_{form.replace("-", "_")}

@@ -13,10 +13,10 @@ from tests.support.crash_load import POLICY
 from tests.support.fuzz.target import Check, Target, expect
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.gateway.arguments import CanonicalArguments, fit
 from sentinel_rag.gateway.policy import Policy, ToolPolicy
 from sentinel_rag.gateway.policy.conditions import TypeName, evaluate
 from sentinel_rag.gateway.policy.loading import parse_policy_bytes
+from sentinel_rag.gateway.request_body import CanonicalArguments, fit
 from sentinel_rag_testing.random_policies import random_policy
 
 _PROBLEM = re.compile(r"file:[1-9][0-9]*: \S.*", re.DOTALL)

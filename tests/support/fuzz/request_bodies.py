@@ -13,8 +13,7 @@ from tests.support.body_mutations import TOKENS, VALID
 from tests.support.fuzz.target import Check, Target, expect
 
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
-from sentinel_rag.gateway.arguments import CanonicalArguments
-from sentinel_rag.gateway.request_body import MAX_DEPTH, MalformedBody, parse_execute
+from sentinel_rag.gateway.request_body import MAX_DEPTH, CanonicalArguments, MalformedBody, parse_execute
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from tests.support.web_client import Client, signed_in
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.gateway.limits import RateLimiter
+from sentinel_rag.gateway.admission import RateLimiter
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.storage import Records
 from sentinel_rag.surfaces.http import create_app as create_agent_app

@@ -12,7 +12,7 @@ import pytest
 from running_web import running_web
 from tests.support.web_client import parse_events
 
-from sentinel_rag.app import bounded_http
+from sentinel_rag.app import serving
 from sentinel_rag.surfaces.web import PersonLimits
 from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
@@ -25,7 +25,7 @@ STREAM = {"Accept": "text/event-stream"}
 def test_a_deaf_reader_is_dropped_and_resumes_behind_its_last_event(
     web_gateway: RunningGateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounded_http, "READER_SECONDS", 1.0)
+    monkeypatch.setattr(serving, "READER_SECONDS", 1.0)
     with running_web(web_gateway, tmp_path, limits=PersonLimits(streams=1)) as web:
         dana = web.browser("dana-deaf")
         line = http.client.HTTPConnection(urlsplit(web.url).netloc, timeout=WAIT_S)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sentinel_rag.audit import approval_events, events
+from sentinel_rag.audit import events
 from tools.documentation.reference import markdown
 
 INTRODUCTION = """
@@ -35,7 +35,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 def page(_: Path) -> str:
     parts: list[str] = []
-    known = {each.kind: each for module in (events, approval_events) for each in kinds(module)}
+    known = {each.kind: each for each in kinds(events)}
     for title, names in GROUPS.items():
         parts.append(f"## {title}")
         for kind in (known.pop(name) for name in names):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.query_results import RETRYABLE, QueryErrorCode
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.openapi import OPERATIONS
-from sentinel_rag.gateway.outcomes import HTTP_STATUS
+from sentinel_rag.gateway.responses import HTTP_STATUS
 from tools.documentation.reference import markdown
 from tools.documentation.reference.error_classes import error_codes
 

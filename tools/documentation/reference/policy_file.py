@@ -14,8 +14,7 @@ from typing import Any
 from sentinel_rag.contracts.labels import Integrity, Sensitivity
 from sentinel_rag.gateway.argument_formats import FORMATS
 from sentinel_rag.gateway.policy.conditions import TypeName
-from sentinel_rag.gateway.policy.fields import Exposure
-from sentinel_rag.gateway.policy.flow_section import MAX_COUNT, MAX_DENIAL_HOURS, MAX_MEMORY_DAYS
+from sentinel_rag.gateway.policy.flow_section import ERAS, MAX_COUNT, MAX_DENIAL_HOURS, MAX_MEMORY_DAYS, SERVER_KEYS
 from sentinel_rag.gateway.policy.loading import (
     AT_YES,
     CONFIRMS,
@@ -26,8 +25,7 @@ from sentinel_rag.gateway.policy.loading import (
     RULE_KEYS,
     TOOL_KEYS,
 )
-from sentinel_rag.gateway.policy.model import POLICY_KINDS, RESULT_FORMS, AgentMemory, Effect, PublicKind
-from sentinel_rag.gateway.policy.server_section import ERAS, SERVER_KEYS
+from sentinel_rag.gateway.policy.model import POLICY_KINDS, RESULT_FORMS, AgentMemory, Effect, Exposure, PublicKind
 from tools.documentation.reference import markdown
 
 Schema = Mapping[str, Any]

@@ -17,7 +17,7 @@ import anyio
 import anyio.lowlevel
 import uvicorn
 
-from sentinel_rag.app.bounded_http import BoundedHttp
+from sentinel_rag.app.serving import BoundedHttp
 
 STARTUP_SECONDS = 300.0
 SHUTDOWN_SECONDS = 5

@@ -19,13 +19,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sentinel_rag.audit import JournalEntry, JournalReader, KeyChanged, PostgresPlace
-from sentinel_rag.audit.approval_events import ApprovalNotified
-from sentinel_rag.audit.events import ToolPinned
+from sentinel_rag.audit.events import ApprovalNotified, ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.app import create_app
 from sentinel_rag.gateway.approval_webhook import Webhook
-from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.gateway.store import Scope, State, open_state
 from sentinel_rag.gateway.store.sessions import REMEMBERED

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.contracts.query_results import (
@@ -27,6 +26,7 @@ from sentinel_rag.contracts.tool_calls import (
     DocumentResult,
     Failed,
     OfferedTool,
+    Reason,
     Succeeded,
     ToolCall,
     ToolOutcome,

@@ -36,24 +36,22 @@ import msgspec
 
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.gateway.admission import GatewayLimits, RateLimiter
 from sentinel_rag.gateway.approvals import ApprovalVerdict, Decider, DecisionRefused
-from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.catalogue import survey
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.flow.plans import PLAN, SLOT, read_plan
 from sentinel_rag.gateway.gate import Gate, Stores
-from sentinel_rag.gateway.limits import GatewayLimits, RateLimiter
-from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted, Outcome
 from sentinel_rag.gateway.pins import Pins
 from sentinel_rag.gateway.policy import Policies, Policy, ToolPolicy, parse_policy
 from sentinel_rag.gateway.policy.conditions import TypeName, named_argument
-from sentinel_rag.gateway.policy.fields import parse_pointer
-from sentinel_rag.gateway.policy.model import decide
-from sentinel_rag.gateway.request_body import ExecuteRequest
+from sentinel_rag.gateway.policy.model import decide, parse_pointer
+from sentinel_rag.gateway.request_body import CanonicalArguments, ExecuteRequest
+from sentinel_rag.gateway.responses import Completed, DeniedCall, NotCompleted, Outcome
 from sentinel_rag.gateway.store import Principal, Scope, Session, State, new_audit_id, open_state
 from sentinel_rag.gateway.store.sessions import REMEMBERED
 from sentinel_rag.gateway.upstream import Returned, ToolFailed, Upstream, UpstreamCall, UpstreamReply, UpstreamTool
-from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT
+from sentinel_rag.gateway.upstream.mcp_messages import OTHER_CONTENT
 from sentinel_rag_testing.named_choices import (
     NAMED,
     RECORDS,

@@ -10,11 +10,10 @@ from sentinel_rag.agent.answers.renderer import view_data
 from sentinel_rag.agent.answers.writer import AnswerWriter, Fact
 from sentinel_rag.agent.row_text import code, plain
 from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.contracts.tool_calls import Denied, Failed
+from sentinel_rag.contracts.tool_calls import Denied, Failed, Reason
 
 MOST_ALLOWED = 40
 LONGEST_ARGUMENT = 80

@@ -45,9 +45,8 @@ from sentinel_rag.agent.models.port import (
     UserMessage,
     complete,
 )
-from sentinel_rag.agent.models.retrying import RetryingModel
+from sentinel_rag.agent.models.retrying import RetryingModel, Tier, choose_tier
 from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
-from sentinel_rag.agent.models.tiers import Tier, choose_tier
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.tokens import count_message, count_tool

@@ -34,8 +34,7 @@ from sentinel_rag.agent.models.port import (
     TextDelta,
     ToolCallStarted,
 )
-from sentinel_rag.agent.models.retrying import RetryBudget
-from sentinel_rag.agent.models.tiers import QuestionFeatures, Tier, TierChoice, features_of
+from sentinel_rag.agent.models.retrying import QuestionFeatures, RetryBudget, Tier, TierChoice, features_of
 from sentinel_rag.agent.offline.conversation import MAX_SESSIONS, Places
 from sentinel_rag.agent.planner import Talk
 from sentinel_rag.agent.prompts import Prompt, prompt

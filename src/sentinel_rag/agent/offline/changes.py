@@ -34,10 +34,9 @@ from sentinel_rag.agent.planner.changes import (
 from sentinel_rag.agent.planner.plan import PlannedCall, View
 from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.query_results import QueryErrorCode, note_code
-from sentinel_rag.contracts.tool_calls import Denied, Failed
+from sentinel_rag.contracts.tool_calls import Denied, Failed, Reason
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.language.frames.orders import (
     Act,

@@ -10,6 +10,7 @@ from sentinel_rag.gateway.approvals.approval import ApprovalVerdict as ApprovalV
 from sentinel_rag.gateway.approvals.approval import Decider as Decider
 from sentinel_rag.gateway.approvals.approval import DecisionRefused as DecisionRefused
 from sentinel_rag.gateway.approvals.approval import YesOutcome as YesOutcome
+from sentinel_rag.gateway.approvals.approval import near_duplicate_sha256 as near_duplicate_sha256
 from sentinel_rag.gateway.approvals.approval import question_about as question_about
 from sentinel_rag.gateway.approvals.binding import ApprovalQuestion as ApprovalQuestion
 from sentinel_rag.gateway.approvals.binding import Asker as Asker
@@ -20,7 +21,6 @@ from sentinel_rag.gateway.approvals.binding import EarlierRead as EarlierRead
 from sentinel_rag.gateway.approvals.binding import FieldChange as FieldChange
 from sentinel_rag.gateway.approvals.binding import Raised as Raised
 from sentinel_rag.gateway.approvals.binding import said_in as said_in
-from sentinel_rag.gateway.approvals.near_duplicates import near_duplicate_sha256 as near_duplicate_sha256
 from sentinel_rag.gateway.approvals.store import DEFAULT_TTL_S as DEFAULT_TTL_S
 from sentinel_rag.gateway.approvals.store import ApprovalStore as ApprovalStore
 from sentinel_rag.gateway.approvals.store import Bounds as Bounds

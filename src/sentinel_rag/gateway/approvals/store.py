@@ -22,7 +22,7 @@ import anyio
 import anyio.to_thread
 
 from sentinel_rag.audit import Journal, RecordConnection, StateDatabase, Work
-from sentinel_rag.audit.approval_events import (
+from sentinel_rag.audit.events import (
     ApprovalAsked,
     ApprovalDecided,
     ApprovalDecisionRefused,
@@ -32,10 +32,10 @@ from sentinel_rag.audit.approval_events import (
     ApprovalsBounded,
     ApprovedCallTold,
 )
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.approvals import table
 from sentinel_rag.gateway.approvals.approval import (
     ELICITED,

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 import anyio
 from starlette.requests import Request
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.servers import ClientDisconnect
+from sentinel_rag.contracts.tool_calls import Reason
+from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.downstream.messages import ClientAnswer, Code, RequestId, RpcFault
-from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.responses import Unread
 from sentinel_rag.gateway.session_routes import RETRY_SESSION_S, close_session
 from sentinel_rag.gateway.store import PersistentSessions, Principal, Scope, Session, SessionStore, TooManySessions

@@ -20,9 +20,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sentinel_rag import __version__
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.servers import disconnect_of
-from sentinel_rag.gateway.admission import Authenticator, read_json_body
+from sentinel_rag.contracts.tool_calls import Reason
+from sentinel_rag.gateway.admission import Authenticator, GatewayLimits, read_json_body
 from sentinel_rag.gateway.downstream.client_sessions import (
     SESSION_HEADER,
     Abilities,
@@ -51,9 +51,7 @@ from sentinel_rag.gateway.downstream.messages import (
     read_message,
     result_bytes,
 )
-from sentinel_rag.gateway.downstream.tool_calls import Caller, ToolCalls
-from sentinel_rag.gateway.downstream.tool_results import SESSION, listed
-from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.downstream.tool_calls import SESSION, Caller, ToolCalls, listed
 from sentinel_rag.gateway.policy import Effect
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object
 from sentinel_rag.gateway.responses import RefusedRequest, Unread

@@ -15,8 +15,7 @@ from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label
 from sentinel_rag.gateway.flow.judging import Judgement, LabelledArgument, LabelSource
 from sentinel_rag.gateway.flow.named_values import NamedValue, canonical_named, is_telling, naming_of, values_inside
-from sentinel_rag.gateway.policy.fields import ANY, Path
-from sentinel_rag.gateway.policy.model import Endorsement, NoteKind, Policy, ToolPolicy, ValueKind
+from sentinel_rag.gateway.policy.model import ANY, Endorsement, NoteKind, Path, Policy, ToolPolicy, ValueKind
 
 USER = "user"
 """Who names a value by words of their own."""

@@ -20,9 +20,9 @@ from enum import StrEnum
 from itertools import count
 from typing import Any
 
-from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonForm, JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
+from sentinel_rag.contracts.tool_calls import Allow, Decision, Deny, Reason
 from sentinel_rag.gateway.flow.links import is_allowed, linked_hosts, texts_in, without
 from sentinel_rag.gateway.flow.named_values import NamedValue, Naming, may_name, naming_of, naming_together
 from sentinel_rag.gateway.flow.plans import PLAN, Planned, Step, planned

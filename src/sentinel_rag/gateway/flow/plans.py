@@ -21,8 +21,18 @@ from sentinel_rag.gateway.flow.links import texts_in
 from sentinel_rag.gateway.flow.named_values import NamedValue, is_passage, values_inside
 from sentinel_rag.gateway.flow.value_grammar import FOUND_IN_TEXTS
 from sentinel_rag.gateway.policy.conditions import closest
-from sentinel_rag.gateway.policy.fields import ANY, Path, parse_pointer
-from sentinel_rag.gateway.policy.model import NO_KINDS, NamedKind, NoteKind, Parameter, Policy, ToolPolicy, ValueKind
+from sentinel_rag.gateway.policy.model import (
+    ANY,
+    NO_KINDS,
+    NamedKind,
+    NoteKind,
+    Parameter,
+    Path,
+    Policy,
+    ToolPolicy,
+    ValueKind,
+    parse_pointer,
+)
 
 SLOT = "$slot"
 PLAN = "plan"

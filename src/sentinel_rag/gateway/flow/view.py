@@ -21,8 +21,8 @@ from sentinel_rag.contracts.handles import QUOTE_KEY, SAYS_NOTHING
 from sentinel_rag.contracts.handles import REF_KEY as KEY
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label, join_all
-from sentinel_rag.gateway.policy.fields import Exposure, Path, Place, ResultFields, parse_pointer, pointer_text, root
-from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT, WRAPPED_CONTENT
+from sentinel_rag.gateway.policy.model import Exposure, Path, Place, ResultFields, parse_pointer, pointer_text, root
+from sentinel_rag.gateway.upstream.mcp_messages import OTHER_CONTENT, WRAPPED_CONTENT
 
 MAX_HANDLES = 64
 """Handles in the arguments of one call."""

@@ -13,22 +13,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sentinel_rag.audit import CallIntended, CallRefused, ContextRaised, Journal, RecordConnection, Work
-from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.servers import ClientDisconnect
+from sentinel_rag.contracts.tool_calls import Deny, Reason
 from sentinel_rag.gateway.approvals import ApprovalStore, Binding, CallSubject, near_duplicate_sha256
-from sentinel_rag.gateway.arguments import ArgumentFault, CanonicalArguments
 from sentinel_rag.gateway.flow import CallFacts, HandleReference, Judgement, judge
 from sentinel_rag.gateway.flow.judging import PASSED, LabelledArgument, LabelSource
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.flow.plans import PLAN, used
-from sentinel_rag.gateway.outcomes import HTTP_STATUS, DeniedCall, NotCompleted
 from sentinel_rag.gateway.pins import Quarantined
 from sentinel_rag.gateway.policy import Effect, Policy, Remembers, ToolPolicy
-from sentinel_rag.gateway.request_body import IF_EFFECT, ExecuteRequest
+from sentinel_rag.gateway.request_body import IF_EFFECT, ArgumentFault, CanonicalArguments, ExecuteRequest
+from sentinel_rag.gateway.responses import HTTP_STATUS, DeniedCall, NotCompleted
 from sentinel_rag.gateway.store import (
     ContextMoved,
     HandleStore,

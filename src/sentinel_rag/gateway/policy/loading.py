@@ -20,7 +20,7 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.servers import OWN_SERVERS
 from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.gateway.policy import flow_section, server_section
+from sentinel_rag.gateway.policy import flow_section
 from sentinel_rag.gateway.policy.conditions import (
     RESERVED,
     ConditionError,
@@ -192,7 +192,7 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
     declassifications = flow_section.declassifications(file, names)
     endorsements = flow_section.endorsements(file, names, kinds)
     link_hosts = flow_section.link_hosts(file)
-    server_specs = server_section.servers(file)
+    server_specs = flow_section.servers(file)
     agents, confirming = flow_section.agents(file)
     memory = flow_section.memory(file)
     denial_holds = flow_section.denial_holds(file)
@@ -273,12 +273,12 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind]) -> list[ToolPolicy]:
                 across_sessions=section.flag("across_sessions", default=effect is not Effect.READ),
                 named_limit=flow_section.named_limit(section),
                 result=flow_section.result_form(section),
-                deed=server_section.deed(section, parameters),
-                preview=server_section.preview(section, parameters),
+                deed=flow_section.deed(section, parameters),
+                preview=flow_section.preview(section, parameters),
             )
         )
         sections.append(section)
-    server_section.check_previews([*zip(tools, sections, strict=True)])
+    flow_section.check_previews([*zip(tools, sections, strict=True)])
     return tools
 
 

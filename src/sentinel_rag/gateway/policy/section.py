@@ -15,7 +15,7 @@ import yaml
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.gateway.policy.conditions import closest
-from sentinel_rag.gateway.policy.fields import ANY, Path, parse_pointer
+from sentinel_rag.gateway.policy.model import ANY, Path, parse_pointer
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20

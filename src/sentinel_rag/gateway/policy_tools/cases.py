@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.json_values import JsonForm, JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Label, Sensitivity
-from sentinel_rag.gateway.arguments import ArgumentFault, fit
+from sentinel_rag.contracts.tool_calls import Allow, Deny, Reason
 from sentinel_rag.gateway.flow import CallFacts, Judgement, judge
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.policy import Policy, ToolPolicy
@@ -23,6 +22,7 @@ from sentinel_rag.gateway.policy.flow_section import label as read_label
 from sentinel_rag.gateway.policy.loading import read_policy_file
 from sentinel_rag.gateway.policy.model import UNKNOWN_TOOL
 from sentinel_rag.gateway.policy.section import PolicyProblem, Section, UnreadableYaml, YamlItem, read_yaml
+from sentinel_rag.gateway.request_body import ArgumentFault, fit
 
 ALLOW, DENY, REFUSE = "allow", "deny", "refuse"
 """Runs; the policy says no (403); the arguments do not fit the tool (422)."""

@@ -19,8 +19,8 @@ from sentinel_rag.contracts.labels import Label
 from sentinel_rag.gateway.flow import judge
 from sentinel_rag.gateway.flow.judging import facts_of
 from sentinel_rag.gateway.policy import Policy, ToolPolicy
-from sentinel_rag.gateway.policy.fields import pointer_text
 from sentinel_rag.gateway.policy.loading import parse_policy_bytes
+from sentinel_rag.gateway.policy.model import pointer_text
 from sentinel_rag.gateway.policy_tools.cases import CaseVerdict, decide_call, recorded_verdict, verdict_of
 
 _TOOL_KEYS = {

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue, canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, Label
+from sentinel_rag.contracts.tool_calls import Allow
 from sentinel_rag.gateway.flow import CallFacts, LabelledArgument, LabelSource, Violation, judge
 from sentinel_rag.gateway.flow.judging import asked, facts_of
 from sentinel_rag.gateway.policy import Policy, ToolPolicy
 from sentinel_rag.gateway.policy.conditions import Expression, evaluate, reads, text_of, tree
-from sentinel_rag.gateway.policy.fields import Exposure, pointer_text
+from sentinel_rag.gateway.policy.model import Exposure, pointer_text
 from sentinel_rag.gateway.policy_tools.cases import CaseVerdict, Decided, decide_call, recorded_verdict, verdict_of
 
 _MARKS = {True: "holds    ", False: "no       ", None: "unknown  "}

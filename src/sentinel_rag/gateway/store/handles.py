@@ -17,7 +17,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.flow.view import HandleReference, Hidden, NoSuchHandle, step_into
-from sentinel_rag.gateway.policy.fields import pointer_text
+from sentinel_rag.gateway.policy.model import pointer_text
 from sentinel_rag.gateway.store.session_tables import PART_BYTES
 
 MAX_SESSION_BYTES = 64_000_000

@@ -21,10 +21,17 @@ from sentinel_rag.audit import (
     ContextRaised,
     SessionChanged,
 )
-from sentinel_rag.audit.approval_events import ApprovalAsked, ApprovalDecided, ApprovalLapsed
-from sentinel_rag.audit.events import PolicyLoaded, PolicyRefused, RequestRefused, ToolQuarantined
-from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.audit.events import (
+    ApprovalAsked,
+    ApprovalDecided,
+    ApprovalLapsed,
+    PolicyLoaded,
+    PolicyRefused,
+    RequestRefused,
+    ToolQuarantined,
+)
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.approvals import ApprovalState
 from sentinel_rag.gateway.gate import Gate
 from sentinel_rag.gateway.policy import Policies

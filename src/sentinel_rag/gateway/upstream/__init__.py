@@ -2,6 +2,7 @@
 
 from sentinel_rag.gateway.upstream.mcp_http import McpHttpUpstream as McpHttpUpstream
 from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol as UpstreamProtocol
+from sentinel_rag.gateway.upstream.mcp_stdio import Launch as Launch
 from sentinel_rag.gateway.upstream.mcp_stdio import McpStdioUpstream as McpStdioUpstream
 from sentinel_rag.gateway.upstream.port import AbsentUpstream as AbsentUpstream
 from sentinel_rag.gateway.upstream.port import Renewal as Renewal
@@ -12,4 +13,3 @@ from sentinel_rag.gateway.upstream.port import Upstream as Upstream
 from sentinel_rag.gateway.upstream.port import UpstreamCall as UpstreamCall
 from sentinel_rag.gateway.upstream.port import UpstreamReply as UpstreamReply
 from sentinel_rag.gateway.upstream.port import UpstreamTool as UpstreamTool
-from sentinel_rag.gateway.upstream.stdio_child import Launch as Launch

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from anyio import to_thread
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.trusted_meta import READERS
+from sentinel_rag.contracts.servers import READERS
 from sentinel_rag.gateway.upstream.http_exchange import (
     ConnectionFailed,
     ConnectionNotMade,
@@ -41,6 +41,7 @@ from sentinel_rag.gateway.upstream.mcp_messages import (
     headers_of,
     initialize,
     initialized,
+    reply_of,
     request,
     speaks_stateless,
 )
@@ -57,7 +58,6 @@ from sentinel_rag.gateway.upstream.port import (
     too_large,
     unusable,
 )
-from sentinel_rag.gateway.upstream.tool_result import reply_of
 from sentinel_rag.telemetry import traceparent
 
 MAX_UPSTREAM_SESSIONS = 1_000

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.contracts.tool_calls import Reason
+from sentinel_rag.gateway.request_body import CanonicalArguments
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.handles import as_text
 from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.tool_calls import Reason
 
 
 # Nothing a server sends makes it raise: what is not the gateway's form becomes `NotRun` and says so.

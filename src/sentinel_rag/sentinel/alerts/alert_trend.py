@@ -20,11 +20,10 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts import newest_alerts
 from sentinel_rag.sentinel.alerts.alerts import severity_conditions
+from sentinel_rag.sentinel.arguments import window_from, within
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.logs.log_tables import LogsTable
-from sentinel_rag.sentinel.logs.time_windows import window_from, within
-from sentinel_rag.sentinel.results import build_result, lower_bound, ordered
-from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
+from sentinel_rag.sentinel.workspace_view import WorkspaceView, build_result, delay_notes, lower_bound, ordered
 
 # A day on which the clocks change has 23 or 25 hours (in some places another number), and so has its bucket; edges are
 # made from calendar dates and only then turned into moments.

@@ -17,17 +17,18 @@ from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.sentinel.alerts.newest_alerts import FIRST_ROW
 from sentinel_rag.sentinel.arguments import severities_from
-from sentinel_rag.sentinel.entities.alert_entities import (
+from sentinel_rag.sentinel.entities.entities import (
+    AlertEntities,
     ShownEntity,
     compact_entities,
     distinct_entities,
     full_entities,
+    parse_entities,
 )
-from sentinel_rag.sentinel.entities.entities import AlertEntities, parse_entities
 from sentinel_rag.sentinel.logs.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.logs.log_tables import json_cell, parse_dynamic
 from sentinel_rag.sentinel.response_bodies import load_json
-from sentinel_rag.sentinel.results import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, one_line, shortened
+from sentinel_rag.sentinel.workspace_view import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, one_line, shortened
 
 UNNAMED, UNKNOWN = "(unnamed alert)", "Unknown"
 """How an alert without a name, and a product or severity that a row does not tell, is counted and asked for."""

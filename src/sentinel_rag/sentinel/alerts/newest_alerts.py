@@ -13,9 +13,9 @@ from datetime import timedelta
 
 from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.language.notes import CodedNote, note
+from sentinel_rag.sentinel.arguments import since_before, within
 from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, list_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable
-from sentinel_rag.sentinel.logs.time_windows import since_before, within
 
 ALERT_TABLE = "SecurityAlert"
 ALERT_TIME = "TimeGenerated"

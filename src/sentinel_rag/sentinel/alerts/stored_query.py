@@ -18,11 +18,11 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError, TimeWindow, format_time
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts.alerts import extended_properties
+from sentinel_rag.sentinel.arguments import read_span
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.freeform_query import without_chart
 from sentinel_rag.sentinel.logs.kql_literals import datetime_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable
-from sentinel_rag.sentinel.logs.time_windows import read_span
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.language.notes import CodedNote, note
-from sentinel_rag.sentinel.arguments import severities_from
+from sentinel_rag.sentinel.arguments import severities_from, window_from
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents import incidents
 from sentinel_rag.sentinel.incidents.entity_search import EntityIncidents, incidents_naming
@@ -19,9 +19,7 @@ from sentinel_rag.sentinel.incidents.incident_resolution import MOST_NAMED, left
 from sentinel_rag.sentinel.logs.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable
 from sentinel_rag.sentinel.logs.near_names import read_name, readings_summary
-from sentinel_rag.sentinel.logs.time_windows import window_from
-from sentinel_rag.sentinel.results import build_result, lower_bound, ordered
-from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
+from sentinel_rag.sentinel.workspace_view import WorkspaceView, build_result, delay_notes, lower_bound, ordered
 
 
 async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:

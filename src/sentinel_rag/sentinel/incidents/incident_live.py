@@ -18,8 +18,7 @@ from sentinel_rag.sentinel.alerts.alerts import RowBudget, row_budget
 from sentinel_rag.sentinel.incidents.incidents import owner_name
 from sentinel_rag.sentinel.logs.log_tables import parse_datetime, parse_dynamic
 from sentinel_rag.sentinel.rest import Incident
-from sentinel_rag.sentinel.results import WHOLE_DESCRIPTION, one_line
-from sentinel_rag.sentinel.workspace_view import WorkspaceView
+from sentinel_rag.sentinel.workspace_view import WHOLE_DESCRIPTION, WorkspaceView, one_line
 
 _COLUMNS = {
     "status": "Status",

@@ -25,8 +25,7 @@ from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE, INCIDENT_T
 from sentinel_rag.sentinel.logs.kql_literals import string_literal
 from sentinel_rag.sentinel.logs.log_tables import parse_datetime
 from sentinel_rag.sentinel.rest import Incident, SentinelRest
-from sentinel_rag.sentinel.results import build_result, one_line, shortened
-from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
+from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView, build_result, one_line, shortened
 
 # What an agent writes may hold text that an attacker put into a log. So everything that would become a tag, a link or
 # an image is written with character references, which both renderers show as the character and neither takes for

@@ -17,12 +17,17 @@ from sentinel_rag.contracts.query_results import Column, TimeWindow
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts.alerts import Alert
 from sentinel_rag.sentinel.alerts.newest_alerts import SEVERITY_RANK
+from sentinel_rag.sentinel.arguments import since_before, within
 from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, list_literal, string_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell, parse_dynamic
 from sentinel_rag.sentinel.logs.near_names import MOST_READ
-from sentinel_rag.sentinel.logs.time_windows import since_before, within
-from sentinel_rag.sentinel.results import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, shortened
-from sentinel_rag.sentinel.workspace_view import WorkspaceView
+from sentinel_rag.sentinel.workspace_view import (
+    FEW_ROWS,
+    LONGEST_DESCRIPTION,
+    WHOLE_DESCRIPTION,
+    WorkspaceView,
+    shortened,
+)
 
 INCIDENT_TABLE = "SecurityIncident"
 INCIDENT_TIME = "CreatedTime"

@@ -4,7 +4,6 @@
 """
 
 from sentinel_rag.sentinel.rest.connection import ArmConnection
-from sentinel_rag.sentinel.rest.incident_client import SentinelRest
-from sentinel_rag.sentinel.rest.incident_resources import Incident, IncidentComment, IncidentRelation
+from sentinel_rag.sentinel.rest.incident_client import Incident, IncidentComment, IncidentRelation, SentinelRest
 
 __all__ = ["ArmConnection", "Incident", "IncidentComment", "IncidentRelation", "SentinelRest"]

@@ -15,9 +15,8 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import invalid_argument, parse_time
-from sentinel_rag.sentinel.arguments import nearest_hint
+from sentinel_rag.sentinel.arguments import nearest_hint, read_span
 from sentinel_rag.sentinel.logs import kql_literals
-from sentinel_rag.sentinel.logs.time_windows import read_span
 
 PARAMETER_TYPES = ("string", "int", "real", "bool", "datetime", "timespan", "list", "enum")
 LONGEST_TEXT = 500

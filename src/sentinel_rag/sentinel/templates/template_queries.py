@@ -13,15 +13,13 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, invalid_argument
 from sentinel_rag.language.attack import known_techniques
 from sentinel_rag.language.notes import CodedNote, note
-from sentinel_rag.sentinel.arguments import nearest_hint
+from sentinel_rag.sentinel.arguments import nearest_hint, since_before, window_from
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.logs.near_names import NameReading, read_name, readings_summary
-from sentinel_rag.sentinel.logs.time_windows import since_before, window_from
-from sentinel_rag.sentinel.results import FEW_ROWS, build_result, told_result
 from sentinel_rag.sentinel.templates.template_parameters import TemplateParameter
 from sentinel_rag.sentinel.templates.template_registry import KqlTemplate
-from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
+from sentinel_rag.sentinel.workspace_view import FEW_ROWS, WorkspaceView, build_result, delay_notes, told_result
 
 MOST_ROWS_COUNTED = 10_000
 """A template's rows are counted up to here; beyond, the total is unknown and the result says so."""

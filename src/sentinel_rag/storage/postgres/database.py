@@ -21,8 +21,17 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.storage.jobs import Job, deliver
-from sentinel_rag.storage.port import VERSIONS, Migration, PostgresPlace, RecordConnection, StateAway, Work, bring_up
+from sentinel_rag.storage.port import (
+    VERSIONS,
+    Job,
+    Migration,
+    PostgresPlace,
+    RecordConnection,
+    StateAway,
+    Work,
+    bring_up,
+    deliver,
+)
 from sentinel_rag.storage.postgres.connecting import LARGE_S, Connector, Lost, StateConnection, is_alive, is_lost
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import TimeWindow
-from sentinel_rag.sentinel.logs.time_windows import read_duration
+from sentinel_rag.sentinel.arguments import read_duration
 
 _ABSOLUTE = re.compile(r"[0-9]{4}")
 

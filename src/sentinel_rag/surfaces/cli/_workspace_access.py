@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.app.gateway_plan import workspace_zone
 from sentinel_rag.app.places import workspace_folder
+from sentinel_rag.app.plan import workspace_zone
 from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings

@@ -379,7 +379,7 @@ def _read_past_incidents(state: RunState, settings: Settings) -> int:
 
 
 def _holds_own(settings: Settings) -> bool:
-    from sentinel_rag.knowledge.ingest_runs import read_ingest_record
+    from sentinel_rag.knowledge.ingestion import read_ingest_record
 
     return any(each.workspace != SAMPLE_WORKSPACE for each in read_ingest_record(ingest_files(settings).record))
 

@@ -487,7 +487,7 @@ def model_calls() -> list[Finding]:
     settings = load_settings().model_settings
     if settings is None:
         return [fault("model call", "SENTINEL_MODEL is offline: no model to ask", "see docs/models.md")]
-    from sentinel_rag.app.model_check import check_models
+    from sentinel_rag.app.model_access import check_models
 
     found = []
     for each in check_models(settings):

@@ -35,8 +35,7 @@ from sentinel_rag.surfaces.cli._zones import attached_zones, response_to
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 if TYPE_CHECKING:
-    from sentinel_rag.knowledge.ingest_runs import IngestFiles, WorkspaceRecord
-    from sentinel_rag.knowledge.ingestion import IngestReport
+    from sentinel_rag.knowledge.ingestion import IngestFiles, IngestReport, WorkspaceRecord
     from sentinel_rag.knowledge.moving import MoveListener, MoveReport
     from sentinel_rag.knowledge.search import SearchHit
     from sentinel_rag.knowledge.stores import KnowledgeStore, Version, Wanted
@@ -174,7 +173,7 @@ class Newest:
 def status(*, as_json: bool) -> int:
     """Print it; 0 whatever it is."""
     from sentinel_rag.knowledge.documents import Collection
-    from sentinel_rag.knowledge.ingest_runs import incidents_as_of, playbooks_folder, read_ingest_record
+    from sentinel_rag.knowledge.ingestion import incidents_as_of, playbooks_folder, read_ingest_record
 
     settings = load_settings()
     with open_embedder(settings.embeddings) as in_use, open_knowledge(settings) as store:
@@ -313,7 +312,7 @@ def _record(record: WorkspaceRecord, held: int) -> JsonValue:
 
 def migrate(to: str, source: str | None, *, beside: bool, as_json: bool) -> int:
     """Move from the store `source` (None: the one in use) to the store `to`; 3 if there is nothing to move."""
-    from sentinel_rag.knowledge.ingest_runs import IngestLock
+    from sentinel_rag.knowledge.ingestion import IngestLock
     from sentinel_rag.knowledge.moving import move
 
     settings = load_settings()
@@ -542,8 +541,7 @@ def ingest_playbooks(
 
 def remove(names: Sequence[str], *, as_json: bool) -> int:
     """Remove these playbooks and nothing else. Raises UsageError, and removes none, where one is not there."""
-    from sentinel_rag.knowledge.ingest_runs import IngestLock
-    from sentinel_rag.knowledge.ingestion import remove_playbooks
+    from sentinel_rag.knowledge.ingestion import IngestLock, remove_playbooks
 
     settings, who = load_settings(), "sentinel knowledge remove"
     state = RunFolder(settings.home).read()
@@ -706,7 +704,7 @@ def print_outcomes(outcomes: Sequence[WorkspaceOutcome]) -> None:
 def playbooks_place(folder: str | None, settings: Settings) -> Path:
     """The folder that is named, else the one of the last ingest, else the shipped one. Raises UsageError if it is not
     there."""
-    from sentinel_rag.knowledge.ingest_runs import playbooks_folder
+    from sentinel_rag.knowledge.ingestion import playbooks_folder
 
     kept = playbooks_folder(ingest_files(settings).playbooks) if folder is None else None
     place = Path(folder).expanduser() if folder is not None else kept or shipped_playbooks()
@@ -720,7 +718,7 @@ def playbooks_place(folder: str | None, settings: Settings) -> Path:
 
 def _playbooks(place: Path, settings: Settings, *, by_words: bool, replaces: bool, quiet: bool) -> PlaybooksOutcome:
     """By the tool server where one runs, since it may be the only one that can open the store; else here."""
-    from sentinel_rag.knowledge.ingest_runs import remember_playbooks_folder
+    from sentinel_rag.knowledge.ingestion import remember_playbooks_folder
 
     with shown(quiet=quiet) as show:
 
@@ -743,8 +741,7 @@ def _playbooks(place: Path, settings: Settings, *, by_words: bool, replaces: boo
 def _playbooks_here(
     place: Path, settings: Settings, tell: Callable[[Mapping[str, Any]], None], *, by_words: bool, replaces: bool
 ) -> PlaybooksOutcome:
-    from sentinel_rag.knowledge.ingest_runs import IngestLock
-    from sentinel_rag.knowledge.ingestion import ingest_folder
+    from sentinel_rag.knowledge.ingestion import IngestLock, ingest_folder
 
     def told(report: IngestReport) -> None:
         tell({"read": report.added + report.changed, "chunks": report.chunks, "seconds": report.seconds})

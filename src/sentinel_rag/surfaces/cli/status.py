@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from sentinel_rag.app.conversations import conversation_configuration
-from sentinel_rag.app.gateway_plan import workspace_zone
 from sentinel_rag.app.places import SAMPLE_WORKSPACE, logs_folder, workspace_folder
+from sentinel_rag.app.plan import workspace_zone
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.settings import Settings, load_settings

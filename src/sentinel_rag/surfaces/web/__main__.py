@@ -11,7 +11,7 @@ from sentinel_rag.app.serving import begin_zone, fail_to_start, serve
 from sentinel_rag.app.tls import trusting
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.gateway.limits import RateLimiter
+from sentinel_rag.gateway.admission import RateLimiter
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.users import OwnerLinks, Passwords, UserStore
 from sentinel_rag.surfaces.users.store import MIGRATIONS as PEOPLE_TABLES

@@ -21,7 +21,7 @@ from fastapi import Depends, Request
 
 from sentinel_rag.audit import Verification
 from sentinel_rag.contracts.servers import LOOPBACK_NAMES, bearer_token, same_secret
-from sentinel_rag.gateway.limits import RateLimiter
+from sentinel_rag.gateway.admission import RateLimiter
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.users import Account, OwnerLinks, Passwords, Role, SignIn, UserStore

@@ -26,15 +26,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.knowledge.ingest_runs import (
+from sentinel_rag.knowledge.ingestion import (
+    NOBODY,
     IngestFiles,
     IngestLock,
+    PlaybookOwner,
     WorkspaceRecord,
     incidents_as_of,
     read_ingest_record,
     write_ingest_record,
 )
-from sentinel_rag.knowledge.ingestion import NOBODY, PlaybookOwner
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, writable_store
 from sentinel_rag.tools.mcp_frame import TokenAuthentication
 

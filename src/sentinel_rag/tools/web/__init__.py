@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 
 from sentinel_rag.contracts.web_tools import WEB_TOOLS
 from sentinel_rag.tools.mcp_frame import Hints, executor_app
-from sentinel_rag.tools.tool_answer import ToolAnswer
+from sentinel_rag.tools.plain_calls import ToolAnswer
 
 if TYPE_CHECKING:
     from sentinel_rag.tools.web.search_providers import SearchProvider

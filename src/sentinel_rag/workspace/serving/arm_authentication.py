@@ -1,4 +1,5 @@
-"""Who may use the REST API, for which workspace, and how often: ARM's checks in ARM's order."""
+"""Who may use the REST API, for which workspace, and how often, in Azure Resource Manager's order, and its answers and
+refusals in that service's form."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import logging
 import math
 import re
 import time
+import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +21,6 @@ from starlette.responses import Response
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.servers import bearer_token
 from sentinel_rag.workspace.incidents.bodies import BodyError
-from sentinel_rag.workspace.serving.arm_answers import ArmError, refusal, response
 from sentinel_rag.workspace.serving.authentication import (
     MANAGEMENT_AUDIENCES,
     BodyTooLargeError,
@@ -27,6 +28,53 @@ from sentinel_rag.workspace.serving.authentication import (
     TokenVerdict,
     read_body,
 )
+
+
+class ArmError(Exception):
+    """A refusal: HTTP status, code and sentence of the error body."""
+
+    def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.headers = dict(headers or {})
+
+
+def error_body(code: str, message: str) -> dict[str, Any]:
+    """The CloudError of ARM."""
+    return {"error": {"code": code, "message": message}}
+
+
+def response(status: int, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None = None) -> Response:
+    """A response with the ids that a support request would name; without a body for None."""
+    request_id = str(uuid.uuid4())
+    sent = {
+        "x-ms-request-id": request_id,
+        "x-ms-correlation-request-id": request_id,
+        "cache-control": "no-cache",
+        **(headers or {}),
+    }
+    if body is None:
+        return Response(status_code=status, headers=sent)
+    return Response(msgspec.json.encode(body), status, sent, media_type="application/json; charset=utf-8")
+
+
+def refusal(error: ArmError) -> Response:
+    """The response for a refusal."""
+    return response(error.status, error_body(error.code, str(error)), error.headers)
+
+
+def no_incident(name: str) -> ArmError:
+    """404 for an incident that there is not."""
+    return ArmError(404, "NotFound", f"The incident '{name}' could not be found.")
+
+
+def stale(what: str, name: str, if_match: str | None) -> ArmError:
+    """412 for the header's condition, 409 for the body's etag."""
+    if if_match is not None:
+        return ArmError(412, "PreconditionFailed", f"The {what} '{name}' has another etag than If-Match names.")
+    return ArmError(409, "Conflict", f"The {what} '{name}' was changed since it was read: newer data exists.")
+
 
 # The figures are the documented ones. Confined to the event loop, so it needs no lock; the clock is an argument so that
 # five minutes can be tested.

@@ -28,15 +28,21 @@ from sentinel_rag.workspace.incidents.bodies import (
 from sentinel_rag.workspace.incidents.entity_bodies import alert_body, entities_body
 from sentinel_rag.workspace.incidents.incident_store import (
     MAX_BOOKMARKS,
+    Author,
     IncidentStore,
     TooManyBookmarksError,
     TooManyCommentsError,
     comment_body,
 )
 from sentinel_rag.workspace.incidents.odata_filter import ODataError, compile_filter, compile_order
-from sentinel_rag.workspace.incidents.version_log import Author
-from sentinel_rag.workspace.serving.arm_answers import ArmError, no_incident, stale
-from sentinel_rag.workspace.serving.arm_authentication import ArmAnswer, ArmAuthentication, ArmRequest
+from sentinel_rag.workspace.serving.arm_authentication import (
+    ArmAnswer,
+    ArmAuthentication,
+    ArmError,
+    ArmRequest,
+    no_incident,
+    stale,
+)
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace

@@ -21,7 +21,7 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.workspace.serving import query_answers
-from sentinel_rag.workspace.serving.arm_answers import ArmError, refusal
+from sentinel_rag.workspace.serving.arm_authentication import ArmError, refusal
 
 Wire = Literal["logs", "rest"]
 _HTML = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 import anyio.to_thread
 from fastapi import APIRouter, Path, Query, Request
 
-from sentinel_rag.gateway.client_waits import unless_gone
+from sentinel_rag.gateway.admission import unless_gone
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.users import OWNER, SignIn
 from sentinel_rag.surfaces.web._parts import Decider, Parts, Web

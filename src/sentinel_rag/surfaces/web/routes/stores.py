@@ -14,7 +14,7 @@ import anyio
 from fastapi import APIRouter, Depends, Query, Request
 
 from sentinel_rag.contracts.watchlists import ALIAS, LISTED, rows_of
-from sentinel_rag.gateway.client_waits import unless_gone
+from sentinel_rag.gateway.admission import unless_gone
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.web._parts import Admin, Parts, admin, signed_in
 from sentinel_rag.surfaces.web._problems import RequestProblem
