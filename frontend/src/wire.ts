@@ -242,6 +242,8 @@ export interface Approval {
   evidence: { audit_id: string; tool: string; at: string; about: boolean }[];
   /** Whether it runs as soon as somebody has approved it. */
   runs_at_yes: boolean;
+  /** What came of a call that runs at the yes; `approval_id` is the request that was made in its place, if one was. */
+  outcome: { status: string; reason: string | null; approval_id: string | null } | null;
   argument_labels: Record<string, Label>;
   violations: Violation[];
   raised_by: Raise[];

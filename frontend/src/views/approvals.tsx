@@ -557,10 +557,21 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
     denied: `${asker} sees that it was denied, with the note. Nothing was done.`,
     expired: "Nobody decided in time. Nothing was done; it can be asked for again.",
   };
+  const failed = approval.outcome !== null && approval.outcome.status !== "success" ? approval.outcome : null;
+  const again = failed?.approval_id ?? null;
   return (
     <Card label="Course of the request" title={`What ${asker} sees`} side={<StateChip state={approval} mine={false} />}>
       <div class="in">
-        <p>{after[approval.state]}</p>
+        {failed === null ? (
+          <p>{after[approval.state]}</p>
+        ) : (
+          <p>
+            {again === null
+              ? `It was approved and did not run: ${(failed.reason ?? failed.status).replaceAll("_", " ")}. Nothing was done.`
+              : "It was approved and did not run: what it would change had changed since it was asked. "}
+            {again === null ? null : <a href={`#/approvals/${encodeURIComponent(again)}`}>The request as it reads now</a>}
+          </p>
+        )}
         <ol class="steps-of">
           <li>
             <Icon name="check" />
@@ -584,8 +595,8 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
           </li>
           {approval.state === "denied" || approval.state === "expired" ? null : (
             <li>
-              <Icon name={approval.used_at === null ? "clock" : "check"} />
-              <span>{approval.used_at === null ? "it runs once" : "it ran"}</span>
+              <Icon name={failed !== null ? "cross" : approval.used_at === null ? "clock" : "check"} />
+              <span>{failed !== null ? "it did not run" : approval.used_at === null ? "it runs once" : "it ran"}</span>
               <span class="when">
                 <Time short at={approval.used_at} none="" />
               </span>

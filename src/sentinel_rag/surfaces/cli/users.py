@@ -92,8 +92,10 @@ def change(
 ) -> int:
     """Give an account other terms, and a new key that has their scopes."""
     with _stores() as (people, keys):
+        was_disabled = people.find(name).disabled_at
         changed = AccountChanges(people, keys).change(name, _terms(roles, clearance, groups))
-    _told(changed, f"The account {changed.name} has other terms: {_roles(changed)}.", as_json)
+    live = " It was disabled and is live again." if was_disabled else ""
+    _told(changed, f"The account {changed.name} has other terms: {_roles(changed)}.{live}", as_json)
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 from running_web import RunningWeb
 from visitor import Visit, Visitor
 
@@ -187,6 +187,31 @@ def test_a_question_is_asked_again_or_edited_first(web: RunningWeb, visit: Visit
     box.press_sequentially(" there")
     box.press("Enter")
     expect(page.locator("article.answered .markdown").last).to_have_text("hello there")
+
+
+@pytest.mark.requirement("SURF-4")
+@pytest.mark.requirement("APPR-3")
+def test_a_yes_that_did_not_run_is_not_told_as_running(web: RunningWeb, visit: Visit) -> None:
+    web.person("gina-unrun").ask(ISOLATE)
+    hal = web.person("hal-unrun", Role.APPROVER)
+    pending = hal.get("/approvals?state=pending").body["approvals"]
+    [asked] = [each for each in pending if each["title"].startswith("gina-unrun")]
+    assert hal.post(f"/approvals/{asked['approval_id']}/decision", {"decision": "approve"}).status == 200
+    new = "a" * len(asked["approval_id"])
+    came_of_it = {"status": "denied", "audit_id": new, "reason": "approval_required", "approval_id": new}
+
+    def changed_meanwhile(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "runs_at_yes": True, "outcome": came_of_it})
+
+    ivo = visit("ivo-unrun", Role.APPROVER)
+    ivo.page.route(f"**/approvals/{asked['approval_id']}", changed_meanwhile)
+    ivo.page.goto(f"{web.url}/#/approvals/{asked['approval_id']}")
+    course = ivo.page.get_by_role("region", name="Course of the request")
+    expect(course).to_contain_text("approved and did not run: what it would change had changed since it was asked.")
+    expect(course).to_contain_text("it did not run")
+    again = course.get_by_role("link", name="The request as it reads now")
+    expect(again).to_have_attribute("href", f"#/approvals/{new}")
 
 
 @pytest.mark.requirement("SURF-4")
