@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from functools import cache, cached_property
-from importlib.resources import files
+from functools import cached_property
 
 import anyio
 
@@ -26,6 +24,7 @@ from sentinel_rag.contracts.query_results import Coverage, QueryResult, TimeWind
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
+from sentinel_rag.language.text import toml_beside
 
 READING_TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS) - WRITING_TOOLS
 """Tools that are known to change nothing. Any other is treated as one that may."""
@@ -121,9 +120,8 @@ def resolve(document: JsonValue, pointer: str) -> JsonValue:
     return value
 
 
-@cache
 def _status_lines() -> Mapping[str, str]:
-    return tomllib.loads(files(__package__).joinpath("status_lines.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "status_lines.toml")
 
 
 def _status_line(tool: str) -> str:

@@ -6,13 +6,13 @@ win: `lexicon_of` guesses it by its ordinary words, and takes all languages toge
 
 from __future__ import annotations
 
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from sentinel_rag.language.text import toml_beside
 
 LANGUAGES = ("en", "de", "es", "fr")
 CANONICAL = {
@@ -79,10 +79,9 @@ def words_in(value: str | list[str]) -> list[str]:
     return [fold(word) for word in value.split()] if isinstance(value, str) else [fold(phrase) for phrase in value]
 
 
-@cache
 def language_data(name: str) -> Mapping[str, Any]:
     """The tables of a language's file, spelled as written there."""
-    return tomllib.loads(files(__package__).joinpath("words", f"{name}.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, f"words/{name}.toml")
 
 
 @cache

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from string import Formatter
 from typing import Any
 
 from sentinel_rag.contracts.json_values import json_form
 from sentinel_rag.contracts.query_results import CodedNote as CodedNote
+from sentinel_rag.language.text import toml_beside
 
 
 def note(code: str, **values: Any) -> CodedNote:
@@ -34,10 +32,9 @@ def brief(told: CodedNote) -> str:
     return f"{named}{head}."
 
 
-@cache
 def catalogue() -> Mapping[str, Any]:
     """The texts by code."""
-    return tomllib.loads(files("sentinel_rag.language").joinpath("notes.toml").read_text(encoding="utf-8"))
+    return toml_beside("sentinel_rag.language", "notes.toml")
 
 
 _OF = "workspace"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib.resources import files
+
+from sentinel_rag.language.text import toml_beside
 
 _ANY_WORDS = r"(?:[\w'’,]+\s+){0,5}"
 _SIGNS = {"...": _ANY_WORDS, "?": r"\w+\s+", "#": r"#?\d+\s+", ">>": r".*?", "^": r"^\W*"}
@@ -14,7 +14,7 @@ _SIGNS = {"...": _ANY_WORDS, "?": r"\w+\s+", "#": r"#?\d+\s+", ">>": r".*?", "^"
 @cache
 def phrases(group: str, name: str) -> tuple[re.Pattern[str], ...]:
     """The patterns of one list of `phrases.toml`, in its order."""
-    lists = tomllib.loads(files(__package__).joinpath("phrases.toml").read_text(encoding="utf-8"))[group][name]
+    lists = toml_beside(__package__, "phrases.toml")[group][name]
     each = ([entry] if isinstance(entry, str) else entry for entry in lists)
     return tuple(re.compile("|".join(map(_pattern, alternatives)), re.IGNORECASE) for alternatives in each)
 

@@ -8,11 +8,9 @@ a worker thread.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from itertools import takewhile
 from typing import Any
 
@@ -27,6 +25,7 @@ from sentinel_rag.contracts.evidence import Citation, CitedBy, Mark, SentenceSta
 from sentinel_rag.contracts.evidence import Sentence as CheckedSentence
 from sentinel_rag.language.lexicon import CANONICAL, everything, plain_words
 from sentinel_rag.language.literals import Kind, Literal, key
+from sentinel_rag.language.text import toml_beside
 
 MOST_SHOWN_REFS = 40
 """Citations that a checked sentence names."""
@@ -98,9 +97,8 @@ def _read_one(reason: str) -> str:
     return f"{reason[: found[0].start()]}{words}{reason[found[0].end() :]}"
 
 
-@cache
 def _note_data() -> Mapping[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("notes.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "notes.toml")
 
 
 @cache

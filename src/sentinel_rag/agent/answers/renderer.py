@@ -11,12 +11,9 @@ demand.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, part_of, phrase
@@ -28,6 +25,7 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome, Picture
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryResult, format_time, note_code
+from sentinel_rag.language.text import toml_beside
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _MOST_JOINED = 12
@@ -51,10 +49,9 @@ class RenderedView:
     suggestions: tuple[str, ...] = ()
 
 
-@cache
 def view_data() -> Mapping[str, Any]:
     """What `views.toml` tells."""
-    return tomllib.loads(files(__package__).joinpath("views.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "views.toml")
 
 
 def escape(key: str) -> str:

@@ -8,10 +8,8 @@ zero facts, because then no word of the model is in it.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, gives_few_sources
 from sentinel_rag.agent.answers.compute import COMPUTE
@@ -31,10 +29,9 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 from sentinel_rag.language.frames.phrases import LANGUAGES, WORD, phrase_book
 from sentinel_rag.language.lexicon import fold, language_of
+from sentinel_rag.language.text import toml_beside
 
-_DATA: Mapping[str, str | Mapping[str, str]] = tomllib.loads(
-    files(__package__).joinpath("sentences.toml").read_text(encoding="utf-8")
-)
+_DATA: Mapping[str, str | Mapping[str, str]] = toml_beside(__package__, "sentences.toml")
 SENTENCES = {name: told for name, told in _DATA.items() if isinstance(told, str)}
 """What code says above and below a model's words, and in their place."""
 TRANSLATED = {language: told for language, told in _DATA.items() if not isinstance(told, str)}

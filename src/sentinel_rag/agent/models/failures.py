@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.agent.models.port import AssistantMessage, ModelMessage, ModelUsage, ToolResultMessage, UserMessage
 from sentinel_rag.contracts.errors import Actor, SentinelError
+from sentinel_rag.language.text import toml_beside
 
 MAX_RETRY_AFTER_S = 86_400.0
 DEFAULT_LOADING_S = 30.0
@@ -31,9 +30,8 @@ _SEARCHED = 20_000
 _SEVERITIES = frozenset({"safe", "low", "medium", "high"})
 
 
-@cache
 def _data(name: str) -> Mapping[str, Any]:
-    return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, f"{name}.toml")
 
 
 @cache

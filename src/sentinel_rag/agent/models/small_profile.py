@@ -7,14 +7,13 @@ among it. Pure.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files
 
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import OfferedTool
+from sentinel_rag.language.text import toml_beside
 
 SMALL_CONTEXT_TOKENS = 16_384
 """Contexts below this get the small profile."""
@@ -31,7 +30,7 @@ def small_profile(tools: Sequence[OfferedTool]) -> tuple[OfferedTool, ...]:
     At most MOST_TOOLS. Each has the name of an offered tool, and a call that fits it fits the offered one.
     """
     offered = {tool.schema.name: tool for tool in tools}
-    told = tomllib.loads(files(__package__).joinpath("small_profile.toml").read_text(encoding="utf-8"))
+    told = toml_beside(__package__, "small_profile.toml")
     chosen = [_told(offered[name], **each) for name, each in told.items() if name in offered]
     others = [tool for name, tool in offered.items() if name not in _SHIPPED and tool.reads]
     chosen += [_told(tool, _first_sentence(tool.schema.description), None) for tool in others]

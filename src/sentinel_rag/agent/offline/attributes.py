@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import msgspec
 
 from sentinel_rag.agent.answers.renderer import escape
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.text import toml_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +44,7 @@ class Attribute:
 
 @cache
 def _attributes() -> Mapping[str, Attribute]:
-    told: Mapping[str, dict[str, Any]] = tomllib.loads(
-        files(__package__).joinpath("attributes.toml").read_text(encoding="utf-8")
-    )
+    told: Mapping[str, dict[str, Any]] = toml_beside(__package__, "attributes.toml")
     return {label: msgspec.convert({"label": label, **fields}, Attribute) for label, fields in told.items()}
 
 

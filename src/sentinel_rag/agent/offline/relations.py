@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 
 from sentinel_rag.agent.answers.renderer import elements
 from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, values_of
@@ -30,6 +28,7 @@ from sentinel_rag.language.frames import Frame, Reader
 from sentinel_rag.language.frames.orders import read_order
 from sentinel_rag.language.frames.phrases import phrase_book
 from sentinel_rag.language.frames.shapes import NAMES, shaped_tokens
+from sentinel_rag.language.text import toml_beside
 
 WITH_PROPERTIES = 20
 """Rows of an answer of query_alerts up to which its entities carry their properties."""
@@ -203,10 +202,9 @@ def _stem(word: str) -> str:
     return word
 
 
-@cache
 def relation_data() -> Mapping[str, Mapping[str, Sequence[str]]]:
     """What `relations.toml` tells."""
-    return tomllib.loads(files(__package__).joinpath("relations.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "relations.toml")
 
 
 def _stories(alerts: Iterable[RelatedAlert]) -> dict[str, tuple[frozenset[str], frozenset[str]]]:

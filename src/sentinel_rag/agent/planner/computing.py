@@ -5,11 +5,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Unclear, ask
@@ -19,6 +16,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame, part_of
+from sentinel_rag.language.text import toml_beside
 
 _LISTS = ("query_incidents", "query_alerts")
 _IDENTITY = {"query_incidents": "number", "query_alerts": "alert_id"}
@@ -278,9 +276,8 @@ def _decided(f: Frame, calls: tuple[Call, ...], step: Mapping[str, Any], *aspect
     return Decision(DecisionKind.CALL, f, calls, view=View.COMPUTED, aspects=aspects, then=(step,))
 
 
-@cache
 def _data() -> Mapping[str, Mapping[str, str]]:
-    return tomllib.loads(files(__package__).joinpath("computing.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "computing.toml")
 
 
 _MADE: Mapping[str, Callable[[Frame, datetime], Decision | None]] = {

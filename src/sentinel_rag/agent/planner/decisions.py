@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish
@@ -16,6 +13,7 @@ from sentinel_rag.agent.things import ListItem
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.orders import Order
+from sentinel_rag.language.text import toml_beside
 
 Call = PlannedCall
 
@@ -73,9 +71,8 @@ class Unclear(StrEnum):
     NOTHING_NEW = "nothing_new"
 
 
-@cache
 def _sentences() -> Mapping[str, str]:
-    return tomllib.loads(files(__package__).joinpath("questions_back.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "questions_back.toml")
 
 
 @dataclass(frozen=True, slots=True)

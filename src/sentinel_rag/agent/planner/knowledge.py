@@ -7,13 +7,11 @@ lists of the workspace keep their questions. Pure.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -26,6 +24,7 @@ from sentinel_rag.language.frames import Frame, part_with
 from sentinel_rag.language.frames.phrases import SILENT, WORD, Item, phrase_book, side_book, words_of
 from sentinel_rag.language.frames.shapes import shaped_tokens
 from sentinel_rag.language.lexicon import fold
+from sentinel_rag.language.text import toml_beside
 
 PHASES = ("triage", "scope", "containment", "eradication", "recovery", "evidence", "closing")
 _DOCUMENT = ".md"
@@ -120,9 +119,8 @@ class KnowledgeWish:
         return not self.points and not self.of_focus
 
 
-@cache
 def _data() -> Mapping[str, Any]:
-    return tomllib.loads(files(frames).joinpath("knowledge.toml").read_text(encoding="utf-8"))
+    return toml_beside(frames.__name__, "knowledge.toml")
 
 
 @cache

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import calendar
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.frames import Frame
+from sentinel_rag.language.text import toml_beside
 
 LISTED = frozenset({"incident", "alert"})
 """Kinds of things that lists are of."""
@@ -23,10 +21,9 @@ _FILTERS = ("severity", "status", "owner", "title", "tactic", "product", "rows")
 """Slots that narrow rows, or put them in order."""
 
 
-@cache
 def follow_ups() -> Mapping[str, Any]:
     """The slots, types and rules of `follow_ups.toml`."""
-    return tomllib.loads(files(__package__).joinpath("follow_ups.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "follow_ups.toml")
 
 
 def _slots() -> dict[str, list[str]]:

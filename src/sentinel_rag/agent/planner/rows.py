@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Unclear
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.text import toml_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +35,8 @@ class DecisionRow:
         return all(not told.isdisjoint(one) for one in self.needs) and told.isdisjoint(self.never)
 
 
-@cache
 def _data() -> Mapping[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("rows.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "rows.toml")
 
 
 @cache

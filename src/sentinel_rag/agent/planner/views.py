@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 
 from sentinel_rag.agent.planner.plan import WITHOUT, View, counted
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import Item, Sense
+from sentinel_rag.language.text import toml_beside
 
 SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "not", "know:similar", "compare")
 """What holds two incidents beside each other."""
@@ -184,9 +182,8 @@ def _told(frame: Frame, table: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for feature, name in _table(table).items() if frame.has(feature)))
 
 
-@cache
 def _data() -> Mapping[str, Mapping[str, str]]:
-    return tomllib.loads(files(__package__).joinpath("views.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "views.toml")
 
 
 def _table(name: str) -> Mapping[str, str]:

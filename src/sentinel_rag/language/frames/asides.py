@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+
+from sentinel_rag.language.text import toml_beside
 
 _SHAPES = {
     "wanted": r".+?",
@@ -23,9 +23,8 @@ _TOKEN = re.compile(r"\{(\w+)\}|(\.\.\.)|(\(|\||\)\*?)|( )|([^{}()| ]+|.)")
 _END = r"[\s.?!]*$"
 
 
-@cache
 def _sections() -> Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]]:
-    return tomllib.loads(files(__package__).joinpath("asides.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "asides.toml")
 
 
 @cache

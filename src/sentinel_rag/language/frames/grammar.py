@@ -7,13 +7,12 @@ is better. What no rule takes is told as it stands.
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from sentinel_rag.language.frames.frame import Frame
 from sentinel_rag.language.frames.phrases import SILENT, Item, Sense
+from sentinel_rag.language.text import toml_beside
 
 _PASSED_OVER = (*SILENT, "modal", "ask", "op", "do", "of")
 """Types that may stand between the parts of a rule."""
@@ -64,7 +63,7 @@ def rule_of(when: str, then: list[str], weight: float = 0) -> Rule:
 @cache
 def rules() -> tuple[Rule, ...]:
     """All rules, the best first."""
-    told = tomllib.loads(files(__package__).joinpath("grammar.toml").read_text(encoding="utf-8"))["rules"]
+    told = toml_beside(__package__, "grammar.toml")["rules"]
     made = [rule_of(rule["when"], rule["then"], rule.get("weight", 0)) for rule in told]
     return tuple(sorted(made, key=lambda rule: -rule.score))
 

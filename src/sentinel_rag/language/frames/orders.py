@@ -8,13 +8,11 @@ that others wrote can become an order. Words are data in `orders.toml`.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 
 from sentinel_rag.language.frames.phrases import (
     LANGUAGES,
@@ -28,6 +26,7 @@ from sentinel_rag.language.frames.phrases import (
 )
 from sentinel_rag.language.frames.shapes import Token, shaped_tokens
 from sentinel_rag.language.lexicon import fold
+from sentinel_rag.language.text import toml_beside
 
 _SHARED = ("severity", "status", "class", "ref")
 """Sections of the questions' lexicon that orders have in common with it."""
@@ -257,9 +256,8 @@ _VALUES = (("classification", "class"), ("classification_reason", "reason"), ("s
 # --- words to items
 
 
-@cache
 def _data() -> Mapping[str, Mapping[str, Mapping[str, list[str]]]]:
-    return tomllib.loads(files(__package__).joinpath("orders.toml").read_text(encoding="utf-8"))
+    return toml_beside(__package__, "orders.toml")
 
 
 @cache

@@ -7,16 +7,15 @@ for a, b or nothing. No word of any language stands in code.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import chain
 from typing import Any
 
 from sentinel_rag.language.lexicon import fold, language_data
+from sentinel_rag.language.text import toml_beside
 from sentinel_rag.language.times.kinds import MONTHS, WEEKDAYS
 
 LANGUAGES = ("en", "de", "es", "fr")
@@ -293,7 +292,7 @@ def sections(language: str) -> Mapping[str, Mapping[str, Any]]:
     """The sections of a language's files, as written; those of conversations go on the others."""
     told: dict[str, dict[str, Any]] = {}
     for name in (language, f"talk_{language}"):
-        read = tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+        read = toml_beside(__package__, f"{name}.toml")
         for type_, entries in read.items():
             section = told.setdefault(type_, {})
             section.update({value: [*section.get(value, ()), *patterns] for value, patterns in entries.items()})
@@ -439,7 +438,7 @@ def _number_words(language: str) -> tuple[frozenset[str], str]:
 @cache
 def side_book(name: str, language: str) -> PhraseBook:
     """The phrases of a file of its own (`NAME.toml`) in a language, with those of English."""
-    told = tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    told = toml_beside(__package__, f"{name}.toml")
     return phrases_alone(language, (told.get(each, {}).items() for each in dict.fromkeys((language, "en"))))
 
 
