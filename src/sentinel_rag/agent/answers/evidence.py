@@ -20,6 +20,7 @@ from sentinel_rag.agent.answers.markup import expanded_refs
 from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
 from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_words, words_in
 from sentinel_rag.language.literals import ELLIPSIS, Kind, Literal, Moment, Names, Word, key, row_time, scan
+from sentinel_rag.language.text import toml_beside
 
 ADDRESSES = frozenset({"url", "mail", "host", "ip"})
 """Forms of ids that somebody could be led to."""
@@ -77,7 +78,7 @@ class ReadResults:
         self.names = Names()
         self.tables: set[str] = set()
         """Keys of the names of log tables."""
-        self._name_tables(_LOGS)
+        self._name_tables(_TRADE["logs"])
         for name in names:
             self.names.add(name)
         self.now: datetime | None = None
@@ -619,27 +620,20 @@ def demands(orders: Mapping[str, str], words: Iterable[Word], literals: Iterable
     return frozenset(found)
 
 
-_LOGS = {
-    "SecurityEvent": "windows security", "WindowsEvent": "windows", "OfficeActivity": "microsoft 365 office",
-    "SigninLogs": "entra", "AuditLogs": "entra audit", "CommonSecurityLog": "firewall", "Syslog": "linux",
-    "DeviceProcessEvents": "defender", "DeviceNetworkEvents": "defender", "DnsEvents": "dns",
-}  # fmt: skip
-"""What the trade calls the log that a table holds."""
-_TABLES = {"alert_id": "securityalert", "incident_name": "securityincident"}
-"""Columns that only the rows of one log table have."""
-_LOGON_TYPES = {2: "interactive", 3: "network", 4: "batch", 5: "service", 7: "unlock", 10: "remote interactive"}
+_TRADE = toml_beside(__package__, "trade.toml")
+"""What the trade calls logs, rows and codes."""
 
 
 def _means(column: str, value: str | int | float) -> Iterator[str]:
     """What a value stands for, in the words of the trade."""
-    if value in _LOGS:
-        yield _LOGS[str(value)]
-    elif column == "LogonType" and value in _LOGON_TYPES:
-        yield _LOGON_TYPES[int(value)]
+    if value in _TRADE["logs"]:
+        yield _TRADE["logs"][value]
+    elif column == "LogonType" and str(value) in _TRADE["logon_types"]:
+        yield _TRADE["logon_types"][str(value)]
     elif column == "ResultType":
         yield "success" if str(value) == "0" else "failed failure"
-    elif column in _TABLES:
-        yield _TABLES[column]
+    elif column in _TRADE["tables"]:
+        yield _TRADE["tables"][column]
     elif column == "event" and " from Closed to " in str(value):
         yield "reopened"
 

@@ -19,23 +19,10 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.times import show_age
 from sentinel_rag.agent.tokens import TokenCounter
 from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.language.text import toml_beside
 
-_OF_A_DOSSIER = frozenset(
-    {"url", "defender_url", "incident_name", "provider", "provider_incident_id", "alert_id", "alert_ids_without_row"}
-    | {"entity_counts", "entity_count", "row_time", "vendor_id", "sid", "aad_user_id", "aad_device_id", "azure_id"}
-    | {"device_id", "nt_domain", "dns_domain", "os_family", "upn", "network_message_id", "internet_message_id"}
-    | {"properties", "other_values", "host_name", "account_name", "address", "kind"}
-)
-_HIDDEN: Mapping[str, frozenset[str]] = {
-    "incident": _OF_A_DOSSIER,
-    "alert": _OF_A_DOSSIER | {"remediation_steps", "incident_number"},
-    "event": frozenset({"incident_number"}),
-    "comment": frozenset({"incident_number"}),
-    "bookmark": frozenset({"incident_number", "bookmark_id", "query_result"}),
-    "filehash": _OF_A_DOSSIER | {"value"},
-    "hit": frozenset({"score", "document_id", "collection", "why", "section"}),
-}
-"""Columns by kind of row that are shown only if they are asked for by name. Entities of a dossier hide as alerts do."""
+_HIDDEN = {kind: frozenset(columns.split()) for kind, columns in toml_beside(__package__, "hidden.toml").items()}
+"""Columns by kind of row that are shown only if they are asked for by name. Entities hide what a dossier does."""
 _FEW = 6
 """Rows that are shown with long texts."""
 _WIDTHS = (1_000, 400, 240, 160, 100)
@@ -299,7 +286,8 @@ class _Block:
 
 def hidden_columns(row: Row) -> frozenset[str]:
     """The columns of such rows that are shown only if they are asked for by name."""
-    return _HIDDEN.get(row.kind, _OF_A_DOSSIER if _is_entity(row) else frozenset())
+    own = _HIDDEN.get(row.kind, frozenset())
+    return own | _HIDDEN["dossier"] if row.kind in ("incident", "alert") or _is_entity(row) else own
 
 
 def _is_entity(row: Row) -> bool:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
-from typing import Any
 
+from sentinel_rag.language.text import toml_beside
 from sentinel_rag.sentinel.kql_guard.analysis import words
 
-_DATA: Mapping[str, Any] = tomllib.loads(
-    files(__package__).joinpath("allowed_names.toml").read_text(encoding="utf-8"),
-)
+_DATA = toml_beside(__package__, "allowed_names.toml")
 
 STATEMENTS = words(_DATA["statements"])
 OPERATORS: Mapping[str, str] = _DATA["operators"]
