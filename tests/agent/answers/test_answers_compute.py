@@ -258,6 +258,22 @@ def test_a_duration_runs_from_the_earlier_to_the_later() -> None:
     assert cells(op="duration", a="c1.4", b="now")[0]["hours"] == 80.1
 
 
+@pytest.mark.parametrize(
+    ("op", "length", "end"),
+    [
+        ("later", "72h", "2026-11-29T23:20:00Z"),
+        ("later", "-30 min", "2026-11-26T22:50:00Z"),
+        ("deadline", "3 days", "2026-11-29T23:20:00Z"),
+    ],
+)
+def test_a_length_is_added_to_a_time(op: str, length: str, end: str) -> None:
+    made = run(op=op, a="c2.1.start_time", b=length)
+    assert dict(made.rows[0].cells) == {
+        "from": "2026-11-26T23:20:00Z", "plus": length, "to": end, "first": "c2.1.start_time",
+    }  # fmt: skip
+    assert made.operands == ("c2.1.start_time",)
+
+
 def test_values_of_two_results_are_compared_as_sets() -> None:
     results = kept(
         result("c1", [{"name": "Anna@X.example"}, {"name": "host-9"}], tool="get_top_entities"),
@@ -357,6 +373,8 @@ def test_rows_of_one_kind_of_a_dossier_are_meant_by_kind() -> None:
         ({"op": "sum", "of": "c1", "column": "title"}, "column", "is no number: 'Port scan'"),
         ({"op": "duration", "a": "c1.1.title", "b": "now"}, "a", "no time: 'Port scan'"),
         ({"op": "duration", "a": "c1", "b": "now"}, "a", "a whole result"),
+        ({"op": "later", "a": "c2.1.start_time", "b": "soon"}, "b", "give a length of time"),
+        ({"op": "later", "a": "2026-01-31T12:00Z", "b": "72h"}, "a", "is a plain time"),
         ({"op": "ratio", "a": "c1.1", "b": "c2"}, "a", "say which cell of c1.1"),
         ({"op": "ratio", "a": "c1.by_day.High", "b": "c2"}, "a", "no total 'by_day.High'; it has by_severity.High"),
         ({"op": "ratio", "a": "999", "b": "c2"}, "a", "999 is a plain number: name the cell"),

@@ -15,7 +15,7 @@ from sentinel_rag.contracts.evidence import SentenceState
 
 ROWS: tuple[dict[str, Any], ...] = (
     {"number": 124, "title": "Ransomware", "severity": "High", "status": "Active", "owner": "Åsa Öberg",
-     "alert_count": 8},
+     "alert_count": 8, "created_time": "2026-11-25T23:56:00Z"},
     {"number": 125, "title": "Port scan", "severity": "Low", "status": "New", "alert_count": 1},
 )  # fmt: skip
 FOUND, NOT = SentenceState.VALUES_FOUND, SentenceState.NOT_FOUND
@@ -28,6 +28,7 @@ NOT_SCAN = {"op": "count", "where": "title != evil.example"}
 NOT_CLOSED = {"op": "count", "where": "status != Closed"}
 ONE_OF = {"op": "count", "where": "title in (Port scan, evil.example)"}
 LOW_AND_BOB = {"op": "count", "where": "severity = Low; owner = Åsa Öberg"}
+DEADLINE = {"op": "later", "a": "c1.1.created_time", "b": "72h"}
 CHANGE = {"op": "change", "a": "c1.2.alert_count", "b": "c1.1.alert_count"}
 
 
@@ -48,6 +49,9 @@ def state(arguments: dict[str, Any], text: str) -> tuple[SentenceState, str]:
         (HIGH, "One incident is High [c2].", FOUND),
         (HIGH, "1 of 2 incidents is High, 50 % [c2].", FOUND),
         (HIGH, "Ein Vorfall von 2 ist High, also 1 [c2].", FOUND),
+        (DEADLINE, "The 72 hours end on 28 November at 23:56 [c2].", FOUND),
+        (DEADLINE, "Incident 124 was closed on 28 November at 23:56 [c2].", NOT),
+        (DEADLINE, "The 72 hours end on 27 November at 23:56 [c2].", NOT),
         (HIGH, "Two incidents are High [c2].", NOT),
         (HIGH, "All incidents are High [c2].", NOT),
         (HIGH, "Alle Vorfälle sind High [c2].", NOT),

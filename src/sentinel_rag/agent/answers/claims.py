@@ -635,6 +635,13 @@ def _outcome(facts: Facts, of: Comparison) -> Facts:
     return of.evidence.facts_of(replace(facts.row, cells=cells), facts.result)
 
 
+@not_found
+def length_is_told(of: Comparison) -> str:
+    """A time that was made of a length is no time of a row: the sentence says the length."""
+    made = [facts for facts in of.computed if "plus" in facts.cells and not of.sentence.of_kind(Kind.DURATION)]
+    return f"{made[0].ref} adds {made[0].cells['plus']}, which the sentence leaves out" if made else ""
+
+
 @source_given
 def outcome_is_told(of: Comparison) -> str:
     """A sentence whose values all are conditions of a computation says nothing of what came of it."""
@@ -769,6 +776,7 @@ COMPUTED_CLAIMS: tuple[Rule, ...] = (
     none_of_all_that_was_asked,
     unless_is_denied,
     change_of_other_sign,
+    length_is_told,
     outcome_is_told,
     nothing_was_found,
 )

@@ -39,12 +39,14 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_calls import DocumentResult, Failed, Succeeded, ToolCall, ToolSchema
 from sentinel_rag.language.lexicon import fold
+from sentinel_rag.language.literals import Kind, scan
+from sentinel_rag.language.text import toml_beside
 
 NAME = "compute"
 
 OPS = (
     "count", "share", "group", "sum", "average", "median", "min", "max", "distinct", "order", "all", "none", "any",
-    "ratio", "difference", "change", "duration", "minus", "intersection", "union",
+    "ratio", "difference", "change", "duration", "later", "minus", "intersection", "union",
 )  # fmt: skip
 _OF_TWO = OPS[OPS.index("ratio") :]
 """Those of two operands, `a` and `b`."""
@@ -52,23 +54,23 @@ _TEXT = {"type": "string"}
 _NOW = "now"
 COMPUTE = ToolSchema(
     NAME,
-    "Counts, compares and orders rows you already have; cite its result instead of calculating. count, share: rows "
+    "Counts and compares rows you have; cite its result instead of calculating. count, share: rows "
     "that fulfil `where`. group: by a column or unit of time. sum to order: of `column`. all, none, any: does `that` "
-    "hold. ratio, difference, change (a to b), duration: of `a` and `b`. minus, intersection, union: values of "
-    "`column` in `a` and `b`.",
+    "hold. ratio, difference, change (a to b), duration: of `a` and `b`; later: `a` plus 72h. minus, "
+    "intersection, union: values of `column` in `a` and `b`.",
     {
         "type": "object",
         "properties": {
             "op": {"type": "string", "enum": [*OPS]},
             "of": {**_TEXT, "description": "result c1, its pages c1,c4, or rows c1.3-6"},
-            "kind": {**_TEXT, "description": "rows of one kind: alert, comment, event, ..."},
+            "kind": {**_TEXT, "description": "rows of one kind: alert, comment, event"},
             "where": {
                 **_TEXT,
                 "description": "title contains phish; owner is empty; count(tactics) > 1; time > 2026-01-31",
             },
             "that": {**_TEXT, "description": "like where"},
             "column": {**_TEXT, "description": "or now - created_time: seconds"},
-            "by": {**_TEXT, "description": "column; or hour, day, week, hour_of_day, weekday of the time"},
+            "by": {**_TEXT, "description": "column; or hour, day, week, hour_of_day, weekday"},
             "a": {**_TEXT, "description": "cell c1.3.alert_count, total c1.by_severity.High, result c1, now"},
             "b": _TEXT,
         },
@@ -77,17 +79,8 @@ COMPUTE = ToolSchema(
 )  # fmt: skip
 """What a model is offered. `compute` takes more than that: lists, objects, numbers as text, other words for an op."""
 
-_OTHER_OPS = {
-    "avg": "average", "mean": "average", "minimum": "min", "maximum": "max", "earliest": "min", "oldest": "min",
-    "latest": "max", "newest": "max", "sort": "order", "rank": "order", "except": "minus", "set_difference": "minus",
-    "intersect": "intersection", "percent": "share", "percentage": "share", "total": "sum", "subtract": "difference",
-    "count_distinct": "distinct", "unique": "distinct", "group_by": "group", "groupby": "group", "every": "all",
-    "exists": "any",
-}  # fmt: skip
-_OTHER_ARGUMENTS = {
-    "operation": "op", "results": "of", "result": "of", "ref": "of", "rows": "of", "filter": "where", "field": "column",
-    "group_by": "by", "from": "a", "to": "b", "start": "a", "end": "b", "condition": "that",
-}  # fmt: skip
+_SAID = toml_beside(__package__, "compute.toml")
+"""Other words for operations, arguments and units of time, as models say them."""
 
 
 @dataclass(slots=True)
@@ -219,14 +212,14 @@ class ComputeCall:
         set_: dict[str, JsonValue] = {}
         known = tuple(COMPUTE.parameter_schemas())
         for told, value in arguments.items():
-            name = _OTHER_ARGUMENTS.get(fold(told).strip(), fold(told).strip())
+            name = _SAID["arguments"].get(fold(told).strip(), fold(told).strip())
             if value in (None, "", [], {}, ()):
                 continue
             if name not in known:
                 raise ComputeError(f"compute has no argument {told!r}; it has {', '.join(known)}", told, known)
             set_.setdefault(name, value)
         said = re.sub(r"[\s-]+", "_", fold(str(set_.get("op", ""))).strip())
-        op = _OTHER_OPS.get(said, said)
+        op = _SAID["ops"].get(said, said)
         if op not in OPS:
             words = f"compute has no op {said!r}" if said else "op is missing"
             raise ComputeError(f"{words}; it has {', '.join(OPS)}", "op", OPS)
@@ -262,19 +255,15 @@ _LONGEST_SHOWN = 80
 MOST_NAMED = 20
 MOST_LISTED = 50
 """Items of one cell that lists values or rows."""
+_LONGEST_STEP = 4_000 * 86_400
 _MONDAY = datetime(1, 1, 1, tzinfo=UTC)
 _UNITS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
-_UNIT_WORDS = {name: name for name in _UNITS} | {"daily": "day", "hourly": "hour", "weekly": "week"}
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _RECURRING: dict[str, tuple[tuple[str, ...], Callable[[datetime], int]]] = {
     "hour_of_day": (tuple(f"{hour:02}:00" for hour in range(24)), lambda at: at.hour),
     "weekday": (_WEEKDAYS, lambda at: at.weekday()),
 }
-_RECURRING_WORDS = {
-    "hourofday": "hour_of_day", "houroftheday": "hour_of_day", "timeofday": "hour_of_day", "dayofweek": "weekday",
-    "dayoftheweek": "weekday", "weekday": "weekday",
-}  # fmt: skip
-"""Parts of the day and of the week, each with all its labels, as models say them."""
+"""Parts of the day and of the week, each with all its labels."""
 _TIMES = ("start_time", "created_time", "TimeGenerated", "time")
 """The time of a row where none is named, the first that it has."""
 _NAMES = ("number", "alert_id", "title", "name", "kind")
@@ -353,13 +342,13 @@ def _parts(made: Computation) -> Iterable[_Part]:
     """Rows by the values of the column `by`, or by a unit of time, each part with its label."""
     by, column = made.call.said("by"), made.call.said("column")
     words = fold(by).replace("(", " ").replace(")", " ").split()
-    unit = next((_UNIT_WORDS[word] for word in words if word in _UNIT_WORDS), "")
-    recurring = next((word for word in _RECURRING_WORDS if squashed(by).startswith(word)), "")
+    unit = next((_SAID["units"][word] for word in words if word in _SAID["units"]), "")
+    recurring = next((word for word in _SAID["recurring"] if squashed(by).startswith(word)), "")
     if recurring and squashed(by) not in map(squashed, made.selection.columns()):
         of = squashed(by).removeprefix(recurring).removeprefix("of") or ("" if made.call.op in _MEASURES else column)
-        return _recurring(made, _RECURRING_WORDS[recurring], _column_or_time(made, of))
+        return _recurring(made, _SAID["recurring"][recurring], _column_or_time(made, of))
     if unit and squashed(by) not in map(squashed, made.selection.columns()):
-        named = [word for word in words if word not in _UNIT_WORDS and word not in ("of", "by", "per")]
+        named = [word for word in words if word not in _SAID["units"] and word not in ("of", "by", "per")]
         other = "" if made.call.op in _MEASURES else column
         return _timeline(made, unit, _column_or_time(made, named[0] if named else other))
     if not made.selection.rows and not (by or column):
@@ -715,6 +704,21 @@ def _duration(made: Computation, sides: Iterable[tuple[str, Cell, str, bool]]) -
     return made
 
 
+def _later(call: ComputeCall) -> Computation:
+    """The time that lies a length behind another one, or with a minus before it."""
+    value, ref, complete = _operand(call, "a")
+    start, told = required(value, moment, "time", ref or "a", argument="a"), call.said("b")
+    lengths = [each for each in scan(told).literals if each.kind is Kind.DURATION]
+    step = lengths[0].number * lengths[0].unit * (-1 if told.startswith("-") else 1) if len(lengths) == 1 else None
+    if step is None or abs(step) > _LONGEST_STEP:
+        raise ComputeError(f"b is {told[:40]!r}: give a length of time, such as 72h", "b")
+    made = Computation(call, complete, [ref] if ref else [])
+    made.add(
+        {"from": format_time(start), "plus": told, "to": format_time(start + timedelta(seconds=step)), "first": ref}
+    )
+    return made
+
+
 _OPERATIONS: dict[str, Callable[[ComputeCall], Computation]] = {
     "count": _count,
     "share": _share,
@@ -725,6 +729,7 @@ _OPERATIONS: dict[str, Callable[[ComputeCall], Computation]] = {
     "order": _order,
     **dict.fromkeys(("all", "none", "any"), _holds),
     **dict.fromkeys(("ratio", "difference", "change", "duration"), _compared),
+    "later": _later,
     **dict.fromkeys(_SETS, _sets),
 }
 

@@ -18,6 +18,7 @@ from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, parse_time
 from sentinel_rag.language.lexicon import fold
 from sentinel_rag.language.literals import tokens
+from sentinel_rag.language.text import toml_beside
 
 _Read = TypeVar("_Read")
 
@@ -318,14 +319,7 @@ def squashed(name: str) -> str:
 
 
 _MOST_CHARACTERS = 2_000
-_OPERATORS = {
-    "is not empty": "filled", "not empty": "filled", "is not null": "filled", "is empty": "empty", "is null": "empty",
-    "empty": "empty", "does not contain": "lacks", "not contains": "lacks", "!contains": "lacks",
-    "contains": "contains", "has": "contains", "~": "contains", "not in": "not in", "in": "in", "before": "<",
-    "until": "<", "after": ">", "since": ">=", "is not": "!=", "is": "=", ">=": ">=", "<=": "<=", "!=": "!=",
-    "<>": "!=", "==": "=", "=": "=", ">": ">", "<": "<", ":": "=",
-}  # fmt: skip
-"""What a condition may have between column and value, the longer first where one begins with another."""
+_OPERATORS: Mapping[str, str] = toml_beside(__package__, "compute.toml")["operators"]
 _TURNED = {"!=": "=", "not in": "in", "lacks": "contains"}
 _SHOWN = {"filled": "is not empty", "empty": "is empty", "lacks": "does not contain"}
 _OPERATOR = re.compile(
