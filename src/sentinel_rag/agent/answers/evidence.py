@@ -258,17 +258,17 @@ class ReadResults:
 
     @staticmethod
     def _numbered(read: _Read, literal: Literal) -> Iterator[str]:
-        value, unit = literal.number, literal.unit
-        low, high = value * unit, value * unit
-        if unit != 1.0:
-            low, high = low - 0.06 * unit, high + 0.06 * unit
-            yield from (ref for _, ref in _between(read.numbers, value, value))
-        elif literal.bound.startswith(">"):
+        value, unit = literal.number * literal.unit, literal.unit
+        low = high = value
+        if literal.bound.startswith(">"):
             high = value * 2 + 1e-9
         elif literal.bound == "<":
             low = value * 0.5
         elif literal.bound == "~":
-            low, high = value - 0.16 * value - 0.05, value + 0.16 * value + 0.05
+            low, high = value - 0.16 * value - 0.05 * unit, value + 0.16 * value + 0.05 * unit
+        elif unit != 1.0:
+            low, high = low - 0.06 * unit, high + 0.06 * unit
+            yield from (ref for _, ref in _between(read.numbers, literal.number, literal.number))
         elif value % 1:
             low, high = value - 0.5, value + 0.5
         yield from (ref for _, ref in _between(read.numbers, low, high))

@@ -290,10 +290,10 @@ def _entity_kind(item: Cell) -> str:
 def _is_number(literal: Literal, number: float) -> bool:
     """Whether a number of a row is meant: in its unit, within its bound, or rounded as the sentence rounds it."""
     value = literal.number
+    if literal.bound != "=":
+        return near(literal, number / literal.unit)
     if literal.unit != 1.0:
         return abs(number - value * literal.unit) <= 0.06 * literal.unit or number == value
-    if literal.bound != "=":
-        return near(literal, number)
     digits = len(literal.raw.replace(",", ".").partition(".")[2]) if value % 1 else 0
     return number == value or (bool(digits) and abs(number - value) <= 0.5 * 10**-digits + 1e-9)  # 16.25 as 16.3
 
