@@ -302,9 +302,8 @@ class _Advice:
         words = key(label) if ":" in text[:_LONGEST_LABEL] or title else ""
         claims = everything().claims
         opens = key(label.partition(",")[0]) if words else ""  # `Next, from the server itself: ...`
-        says = (not claims["opinion"].isdisjoint(words.split()) or bool({words, opens} & claims["advice"])) or (
-            (title or text.endswith(":")) and any(f" {phrase} " in f" {words} " for phrase in claims["advice"])
-        )
+        says = not claims["opinion"].isdisjoint(words.split()) or bool({words, opens} & claims["advice"])
+        says = says or any(f" {phrase} " in f" {words} " for phrase in claims["advice"] if " " in phrase or title)
         if title:
             self._heading, self._lead, self._introduces = says, False, False
         elif unit.kind is UnitKind.PROSE:
@@ -569,6 +568,8 @@ def _needs_none(
         return _ADVICE
     if literal.start > sentence.unshown:
         return _UNSHOWN
+    if _counts_what_is_told(literal, sentence):
+        return f"“{literal.raw}” was not counted"
     if literal.kind in (Kind.MOMENT, Kind.DURATION) and evidence.was_said(literal):
         return f"“{literal.raw}” is what was asked about"
     if literal.kind in STRONG_NAMES and str(literal.value) in known:
@@ -583,6 +584,16 @@ def _needs_none(
     if not where and beside and literal.kind in (Kind.MOMENT, Kind.NUMBER):  # the cited rows have one of their own
         where = next((ref for ref in near if (facts := evidence.facts(ref)) and facts.row and facts.holds(literal)), "")
     return f"“{literal.raw}” stands in {where}, which it does not cite" if where else ""
+
+
+def _counts_what_is_told(literal: Literal, sentence: ReadSentence) -> bool:
+    """`seven other hosts`, `the last three that I read`: a small count in words, of what no row is called."""
+    if literal.kind is not Kind.NUMBER or not literal.raw.isalpha() or literal in sentence.thing_numbers:
+        return False
+    behind = sentence.inside(literal.start, sentence.words_after(literal.start, 1))
+    others = any(sentence.says(word, "others") for word in behind)
+    bare = not sentence.counted(literal) and all(word.text in plain_words() for word in behind)
+    return literal.number >= 2 and (others or bare) and not any(sentence.says(word, "part_of") for word in behind)
 
 
 def _rows_of_thing(literal: Literal, sentence: ReadSentence, verdict: Verdict) -> list[str]:
@@ -662,10 +673,13 @@ def _of_own_words(sentence: ReadSentence) -> UnitVerdicts | None:
 
 
 def _of_rows_or_advice(sentence: ReadSentence) -> UnitVerdicts:
-    """The rows that hold it; without any, what stands in judgement or advice is own words."""
+    """The rows that hold it; without any, what judges, advises, or tells how far was read, is own words."""
     verdict = automatic(sentence)
-    free = own_words(sentence, advises=True) if sentence.advises and verdict.state is SentenceState.NOT_FOUND else None
-    return _single(free or verdict, CitedBy.CHECK)
+    told = (*sentence.anchors, *sentence.of_kind(Kind.MOMENT))
+    free = sentence.advises or sentence.reading or all(each.start > sentence.unshown for each in sentence.literals)
+    free = free or (bool(told) and all(map(sentence.bids_with, told)))
+    found = own_words(sentence, advises=True) if free and verdict.state is SentenceState.NOT_FOUND else None
+    return _single(found or verdict, CitedBy.CHECK)
 
 
 _OPENING = (UnitKind.PROSE, UnitKind.HEADING)
@@ -760,14 +774,16 @@ def own_words(sentence: ReadSentence, *, advises: bool = False) -> Verdict | Non
     evidence = sentence.evidence
     if sentence.own_deed:
         return Verdict(SentenceState.NOT_FOUND, _DEED, rule="deed")
-    strong = [literal for literal in sentence.literals if _is_strong(literal, sentence)]
+    seen = [each for each in sentence.literals if not advises or each.start < sentence.unshown]
+    strong = [literal for literal in seen if _is_strong(literal, sentence)]
     bold = sentence.text.startswith("**") and sentence.text.endswith("**")
     if sentence.kind is UnitKind.HEADING or bold:
         strong = [literal for literal in strong if literal.kind not in STATES and literal.kind is not Kind.MOMENT]
-    if not strong:
-        return Verdict(SentenceState.OWN_WORDS)
     soft = (Kind.NUMBER, Kind.PERCENT, Kind.DURATION, Kind.MOMENT)
-    if sentence.has("possible") and all(each.kind in soft and each not in sentence.thing_numbers for each in strong):
+    unread = sentence.has("possible") and all(
+        each.kind in soft and each not in sentence.thing_numbers for each in strong
+    )
+    if unread or not strong:
         return Verdict(SentenceState.OWN_WORDS)  # `Two versions would be normal` speaks of nothing that was read
     advice = advises or _is_advice(sentence)
     if advice and not (sentence.advises and _is_known_otherwise(sentence)):
@@ -789,8 +805,8 @@ def _is_free_in_advice(literal: Literal, sentence: ReadSentence, *, advises: boo
     """What advice and judgement may say of a thing: a state, a share, a count, a time that some row has."""
     if literal.kind is Kind.NUMBER and literal not in sentence.thing_numbers:
         return advises
-    if literal.kind is Kind.MOMENT and (sentence.bids or sentence.text.rstrip("*_ ").endswith("?")):
-        return True  # `look at 18:00 to 20:10`, `was he there at 18:00?`
+    if literal.kind is Kind.MOMENT and (sentence.bids or sentence.reading or sentence.text.rstrip("*_ ").endswith("?")):
+        return True  # `look at 18:00 to 20:10`, `was he there at 18:00?`, `I read up to 1 December`
     if literal.kind in (Kind.MOMENT, Kind.NUMBER, *STRONG_NAMES):
         return advises and bool(sentence.evidence.holders(literal))
     return literal.kind in (*STATES, Kind.PERCENT, Kind.DURATION)
@@ -798,7 +814,8 @@ def _is_free_in_advice(literal: Literal, sentence: ReadSentence, *, advises: boo
 
 def _is_known_otherwise(sentence: ReadSentence) -> bool:
     """`My judgement: 124 is Low`, where each row of 124 says High. A proposal (`set it to Low`) is none."""
-    if sentence.bids or sentence.has("possible", "i", "we") or sentence.text.rstrip().endswith("?"):
+    proposes = sentence.bids or sentence.supposes or sentence.has("possible", "i", "we")
+    if proposes or sentence.text.rstrip().endswith("?"):
         return False
     evidence = sentence.evidence
     named = [evidence.holders(literal) for literal in sentence.anchors]

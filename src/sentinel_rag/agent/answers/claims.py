@@ -13,6 +13,7 @@ from itertools import chain
 
 from sentinel_rag.agent.answers.comparing import (
     NONE,
+    STEM,
     Comparison,
     Rule,
     Verdict,
@@ -22,14 +23,13 @@ from sentinel_rag.agent.answers.comparing import (
 )
 from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
-from sentinel_rag.agent.answers.results import Cell
+from sentinel_rag.agent.answers.results import Cell, Result
 from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, ReadSentence
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.language.lexicon import date_names, everything, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Word, key, tokens
 
 _NUMERIC = frozenset({Kind.NUMBER, Kind.PERCENT, Kind.DURATION})
-_STEM = 5
 _CELLS, _PIECES = re.compile(r"\|"), re.compile(r"[|,;:]")
 _LIMITS = (Kind.STATE, Kind.MOMENT)
 _TEXTS = ("comment", "hit", "passage")
@@ -143,7 +143,7 @@ def negative(of: Comparison) -> Verdict | None:
     if of.support and all(word.end > of.sentence.unshown for word in said):
         told = "it tells what nothing that was read shows; that was not compared"
         return of.verdict(SentenceState.SOURCE_GIVEN, told)
-    cut = next((whole for whole in of.wholes if not whole.complete), None)
+    cut = next((whole for whole in of.wholes if not whole.complete and not _counts_tables(whole)), None)
     if cut is not None and not of.rows:
         return of.verdict(SentenceState.NOT_FOUND, f"{cut.ref} is not complete: it cannot show that there is none")
     labels = of.sentence.clause_labels(said[0].start)
@@ -155,6 +155,11 @@ def negative(of: Comparison) -> Verdict | None:
     if held:
         return of.verdict(SentenceState.NOT_FOUND, f"{held[0].ref} shows one")
     return _uncounted(of, said[0].text)
+
+
+def _counts_tables(whole: Result) -> bool:
+    """Whether it is a search, which counts the rows of each table, however few of them it shows."""
+    return any(total.path[0] == "by_table" for total in whole.totals)
 
 
 @not_found
@@ -215,7 +220,7 @@ def _holds_of_none(of: Comparison) -> bool:
         return True
     if any(whole.complete and whole.coverage.get("rows_total") == 0 for whole in of.wholes):
         return True
-    stems = {word[:_STEM] for word in of.sentence.bag} | ({part} if part else set())
+    stems = {word[:STEM] for word in of.sentence.bag} | ({part} if part else set())
     stems |= {"failu"} if of.sentence.has("failed") else set()
     counted = of.plain or rows
     if counted and all(_says_zero(facts, stems) for facts in counted):
@@ -279,7 +284,7 @@ def _is_said_of_none(of: Comparison, rows: Sequence[Facts]) -> bool:
     though rows may say it with another."""
     sentence = of.sentence
     denied = [
-        each.text[:_STEM]
+        each.text[:STEM]
         for word in sentence.words
         if sentence.says(word, "absent")
         for each in sentence.words_after(word.start, 1)
@@ -293,7 +298,7 @@ def _says_zero(facts: Facts, stems: set[str]) -> bool:
     """Whether a row has a zero in a column of what the sentence names, or as its only count."""
     for column, value in facts.amounts.items():
         words = [word for word in column_words(column) if word not in ("count", "total")]
-        if value == 0 and (not words or any(word[:_STEM] in stems for word in words)):
+        if value == 0 and (not words or any(word[:STEM] in stems for word in words)):
             return True
     return False
 
@@ -549,11 +554,11 @@ def _tells_rising(of: Comparison) -> bool | None:
 
 def _opens_with_length(sentence: ReadSentence, word: Word) -> bool:
     """Whether nothing but a length of time stands before a word."""
-    lexicon, before = sentence.lexicon, sentence.words_before(word.start, _STEM)
+    lexicon, before = sentence.lexicon, sentence.words_before(word.start, STEM)
     units = [each.text in lexicon.time_units for each in before]
     soft = (lexicon.numbers, lexicon.fractions, lexicon.time_units, plain_words())
     told = [each for each in before if not any(each.text in table for table in soft)]
-    opens = len(before) < _STEM and all(sentence.says(each, "about", "one", "half") for each in told)
+    opens = len(before) < STEM and all(sentence.says(each, "about", "one", "half") for each in told)
     return units[-1:] == [True] and opens
 
 
@@ -603,7 +608,7 @@ def _homes_of_words(of: Comparison, rows: Sequence[Facts]) -> list[int]:
     """
     found: list[tuple[int, int]] = []
     for word in of.sentence.words:
-        stem = f" {word.text[:_STEM]}" if len(word.text) >= _STEM and word.text not in plain_words() else ""
+        stem = f" {word.text[:STEM]}" if len(word.text) >= STEM and word.text not in plain_words() else ""
         places = [at for at, facts in enumerate(rows) if stem and stem in facts.words]
         found += [(word.start, places[0])] if len(places) == 1 else ()
     homes = list(dict.fromkeys(place for _, place in found))

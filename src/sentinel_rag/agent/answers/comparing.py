@@ -24,7 +24,7 @@ NONE = "(none)"
 MANY_ROWS = 10
 """Rows of a table that are known by their number; fewer may count anything."""
 MOST_LABELS = 8
-_STEM = 5
+STEM = 5
 """Letters by which a word is known in another form."""
 _WORDS_OF_A_COUNT = 4
 MOST_ROWS_BETWEEN = 12
@@ -34,6 +34,7 @@ MOST_ROWS_PAIRED = 400
 """Rows of a whole result up to which gaps between their times are looked at."""
 _BESIDE = 8
 """Characters between a time and a word that speaks of it."""
+_LONGEST_STEP = 400 * 86_400
 _LONGEST_AROUND = 86_400
 """Seconds of a window that is around something."""
 _CAMEL = re.compile(r"[a-z][A-Z]")
@@ -122,8 +123,6 @@ class Comparison:
                 continue
             if held is not None:
                 self.support[literal] = held
-            elif self._is_own_count(literal):
-                self.uncounted = not self.sentence.refers(literal)
             elif literal.kind is Kind.SPOKEN:
                 ends = not self.sentence.inside(literal.start, self.sentence.words_after(literal.end - 1, 1))
                 if len(self.rows) == 1 and self.rows[0].is_thing and (" " in literal.raw or ends):
@@ -291,15 +290,6 @@ class Comparison:
             for each in self.sentence.clause_labels(literal.start)
             if each.kind is not Kind.MOMENT or not self._in_head(each)
         ]
-
-    def _is_own_count(self, literal: Literal) -> bool:
-        """`two others`, `the last three that I read`: a small count in words, of what no row is called."""
-        if literal.kind is not Kind.NUMBER or not literal.raw.isalpha() or literal in self.sentence.thing_numbers:
-            return False
-        if literal.number < 2 or self.sentence.counted(literal) or self._is_of_a_part(literal):
-            return False
-        behind = self.sentence.inside(literal.start, self.sentence.words_after(literal.start, 1))
-        return all(self.sentence.says(word, "others") or word.text in plain_words() for word in behind)
 
     def _may_be_a_word(self, literal: Literal) -> bool:
         """A word of the trade with a figure in it (`C2`) that no row holds; a one-word name at the start of a sentence,
@@ -583,8 +573,15 @@ class Comparison:
             case Kind.DURATION:
                 return self._derived_duration(literal)
             case Kind.MOMENT:
-                return self._is_bound_of_all()
+                lengths = self.sentence.of_kind(Kind.DURATION)
+                return self._is_bound_of_all() or any(self._ends_length(literal, each) for each in lengths)
         return False
+
+    def _ends_length(self, moment: Literal, length: Literal) -> bool:
+        """`72 hours from it end on 4 Dec at 01:56`: a time lies a length before or behind one of a cited row."""
+        step = timedelta(seconds=min(length.number * length.unit, _LONGEST_STEP))
+        ends = (at + way for at in self._times(self.plain) for way in (step, -step))
+        return moment.value.hour is not None and any(moment.value.fits(at, self.evidence.zone) for at in ends)
 
     def _is_bound_of_all(self) -> bool:
         """`between 07:00 and 09:30`: all rows that it speaks of lie between the two times."""
@@ -672,7 +669,7 @@ class Comparison:
         `some` only what is neither none nor all of them."""
         after = self.sentence.words_after(literal.start, 1 if some else _WORDS_OF_A_COUNT)
         first = {tokens(word.text)[0] for word in after if word.text not in plain_words()}
-        stems = {word[:_STEM] for word in first if len(word) >= _STEM - 1}
+        stems = {word[:STEM] for word in first if len(word) >= STEM - 1}
         if not stems or not self.wholes or self.sentence.counted(literal) not in ("", "other"):
             return set()
         counts = {sum(facts.says(stem, quoted=False) for facts in rows) for stem in stems}
@@ -780,6 +777,8 @@ class Comparison:
         def fits_rows(a: datetime, b: datetime) -> bool:
             return fits(a, b) or (days and abs((b.date() - a.date()).days) * 86_400 == literal.number * literal.unit)
 
+        if any(self._ends_length(each, literal) for each in self.sentence.of_kind(Kind.MOMENT)):
+            return True
         rows = (self.evidence.facts(ref) for ref in dict.fromkeys(self.near) if ref not in self.cited)
         near_by = [facts for facts in rows if facts is not None and facts.row is not None][:_FEW_NEAR]
         mine = self._times(self.plain)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, pairwise
 
 from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, out_of_order
-from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
+from sentinel_rag.agent.answers.comparing import STEM, Comparison, Rule, Verdict, not_found, source_given
 from sentinel_rag.agent.answers.facts import OPEN_STATES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import DOMAINS
@@ -258,7 +258,8 @@ def first_of_the_cited(of: Comparison) -> str:
 @not_found
 def done_by_another(of: Comparison) -> str:
     """`Åsa took it over herself`, where the row's text ends with who did it, and that is not who is named."""
-    for facts in of.plain if of.sentence.has("self") else ():
+    named = of.sentence.of_kind(Kind.ID, Kind.NAME)  # else a pronoun says it of who was named before
+    for facts in of.plain if named and of.sentence.has("self") else ():
         who = facts.cells.get("event", "") if facts.kind == "event" else ""
         _, by, doer = str(who).rpartition(" by ")
         if by and not any(f" {each.value} " in f" {key(doer)} " for each in of.sentence.anchors):
@@ -383,9 +384,17 @@ def belong_together(of: Comparison) -> str:
             if other.value != literal.value
             and (mine & cited or theirs & cited or of.sentence.clause_start(other.start) == start)
         ]
-        if others and not any(mine & theirs for theirs in others):
+        told = literal.kind is Kind.MOMENT and _is_told(of, literal)
+        if others and not told and not any(mine & theirs for theirs in others):
             return f"“{literal.raw}” stands in {min(mine)}, which holds nothing else of the sentence"
     return ""
+
+
+def _is_told(of: Comparison, moment: Literal) -> bool:
+    """`it made connections until 21:28`: the row of a time has a word of its clause, in a cell or as a column."""
+    words = of.sentence.inside(moment.start, of.sentence.words)
+    stems = [word.text[:STEM] for word in words if len(word.text) >= STEM and word.text not in plain_words()]
+    return any(facts.says(stem, quoted=False) for facts in of.support[moment] for stem in stems)
 
 
 def _held_in_wholes(of: Comparison, literal: Literal) -> Iterator[Facts]:
@@ -603,8 +612,8 @@ def unsaid(of: Comparison) -> str:
     for word in () if of.sentence.quotes or _asks(of) or not (of.rows or of.wholes) else of.sentence.words:
         concept = concepts.get(word.text, "")
         before = of.sentence.words_before(word.start, 1)
-        if before and of.sentence.says(before[0], "article"):
-            continue  # `the stolen account` was told before
+        if before and of.sentence.says(before[0], "article", "one"):
+            continue  # `the stolen account` was told before, `a stolen hash` is any
         if word.end <= of.sentence.label_end <= _LONGEST_LABEL:
             continue  # `Against a stolen password: ...` names what is weighed
         said = concept not in STRICT_CONCEPTS or _row_says(of, concept_starts(concept))

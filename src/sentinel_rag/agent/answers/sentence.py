@@ -27,13 +27,13 @@ _UNSTATED = ("possible", "not", "negative")
 _Part = TypeVar("_Part", Literal, Word)
 _QUESTION = re.compile(r"\?(?=[\s*_|)]|$)")
 _LONGEST_LABEL = 60
-_LONGEST_BID = 14
+_LONGEST_BID = 24
 """Words of a sentence that may ask with its last one."""
 _MOST_RANKS = 100
 LARGE = 10_000
 """From this on a number is as good as a name."""
 _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
-_LIST_NUMBER = re.compile(r"[\s*_|]*\[\d{1,2}\]")
+_LIST_NUMBER = re.compile(r"[\s*_|]*(?:\[\d{1,2}\]|\d{1,2}[.)](?=\s))")
 _COLON = re.compile(r":(?=[*_\s])")
 _CELL = re.compile(r"\|")
 _SLOT = re.compile(r"[^\w|]*\d+\s*[-–—]\s*\d+[^\w|]*")
@@ -54,7 +54,8 @@ class ReadSentence:
         self.evidence = evidence
         self.scan = scan(text, evidence.names)
         listed = _LIST_NUMBER.match(text)
-        self._opens = 0 if listed is None else listed.end()
+        dated = listed is not None and any(each.start < listed.end() < each.end for each in self.scan.literals)
+        self._opens = 0 if listed is None or dated else listed.end()  # `24. November` is a day
         self.lexicon = self.scan.lexicon
         self.words = tuple(
             Word(_bare(word.text), word.start, word.end)
@@ -82,8 +83,9 @@ class ReadSentence:
             label if advises or len(self.words_before(label, 5)) < 5 else -1
         ) or self._sets_condition(label)
         """Asks the reader to do something: `Ask Tomasz which rule he meant`."""
-        self.advises = advises or self.bids
-        """Stands where the writer judges or advises, or does so itself."""
+        self.supposes = any(self.says(word, "condition") for word in self.words[:1])  # `If 126 was not Åsa, then ...`
+        self.advises = advises or self.bids or self.supposes
+        """Stands where the writer judges, advises or supposes, or does so itself."""
         self._negated: dict[Literal, bool] = {}
 
     # -- words ------------------------------------------------------------------------------------------------------
@@ -363,13 +365,28 @@ class ReadSentence:
                 return True
             if literal.end <= self.label_end and _SLOT.fullmatch(self.text[: self.label_end]):
                 return True  # `5-15 | Disable ...`
-        if literal.kind is not Kind.NUMBER or not literal.raw.isalpha() or self.counted(literal) not in ("", "other"):
+        if literal.kind is not Kind.NUMBER or not literal.raw.isalpha():
             return False
-        before = self.words_before(literal.start, 1)
-        if before and self.says(before[0], "article", "universal"):
+        before = self.words_before(literal.start, 2)
+        rest = len(before) == 2 and self.says(before[0], "article") and self.says(before[1], "others")
+        times = [each.value for each in self.of_kind(Kind.MOMENT) if each.start > literal.start]
+        if rest or (before and self.says(before[-1], "these")) or literal.number == len(times) > 1:
+            return True  # `the other five`, `these two alerts`, `two comments, at 16:56 and at 11:56`
+        if self.counted(literal) not in ("", "other"):
+            return False
+        if before and self.says(before[-1], "article", "universal"):
             return True
         sorts = [sort for sort, _ in {(self.sort(each), each.value) for each in self.anchors}]
         return literal.number >= 2 and literal.number in [float(sorts.count(sort)) for sort in set(sorts)]
+
+    @cached_property
+    def reading(self) -> bool:
+        """Tells what its writer read, or did not see: `I opened all ten`, `what came before I cannot see`."""
+        mine = [word.start for word in self.words if self.says(word, "i", "we")]
+        clause = self.inside(mine[0], self.words) if mine else ()
+        unseen = any(self.says(each, "not", "negative") for each in clause)
+        read = any(self.says(each, "reads", *(("sees",) if unseen else ())) for each in clause)
+        return read and self.inside(mine[0], self.literals) == self.literals
 
     @cached_property
     def part(self) -> str:
