@@ -494,7 +494,7 @@ async def test_a_technique_written_in_one_word_is_the_same(question: str) -> Non
         ("oldest open case", "query_incidents", {"status": "Open", "order": "oldest", "limit": 1}),
         ("whats m.keller working on", "query_incidents", {"owner": "m.keller"}),
         ("false positives vs true positives", "run_kql_query", {"template": "incidents_by_classification"}),
-        ("tickets per analyst", "query_incidents", {"limit": 100}),
+        ("tickets per analyst", "run_kql_query", {"template": "incidents_by_owner"}),
         (
             "incidents in q2",
             "query_incidents",

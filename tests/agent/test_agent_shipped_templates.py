@@ -50,6 +50,9 @@ async def test_a_query_that_cannot_be_about_the_name_before_is_a_question_of_its
 @pytest.mark.parametrize(
     ("question", "template", "parameters"),
     [
+        ("incidents by owner in July", "incidents_by_owner", {}),
+        ("high alerts by tactic", "alerts_by_tactic", {"severity": "High"}),
+        ("type 10 logons to web-03", "logons_by_authentication", {"logon_type": "10", "host": "web-03"}),
         ("sign-ins grouped by country in the last 7 days", "signins_by_country", {}),
         ("sign-ins per application", "signins_by_application", {}),
         ("number of sign-ins by day", "signins_by_day", {}),

@@ -7,7 +7,7 @@ Above it is the analyst, below `execution`, which makes the calls of a plan.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -50,13 +50,13 @@ class QuestionTurn:
     `failed` is the call for them, if it failed."""
 
     turn: OfflineTurn
-    rows: Sequence[Mapping[str, JsonValue]] | None = None
+    rows: list[Mapping[str, JsonValue]] | None = None
     failed: ToolRun | None = None
 
     @property
     def planner(self) -> Planner:
         """The planner with what is known of the workspace by now."""
-        return Planner(_queries(json.dumps(list(self.rows or ()))), self._names)
+        return Planner(_queries(json.dumps(self.rows)), self._names)
 
     @property
     def reader(self) -> Reader:

@@ -142,7 +142,7 @@ class Planner:
             told |= {"is:stored"}
         unstored: tuple[Decision, DecisionRow] | None = None
         for row in rows():
-            if row.fits(told) and (unstored is None or row.compute):
+            if row.fits(told) and (unstored is None or (row.compute and not self.queries.unknown)):
                 decision = self._by(row, asked, told, now)
                 if decision is not None and decision.reason is Unclear.NO_STORED_QUERY and unstored is None:
                     unstored = (replace(decision, row=row.kind), row)  # rows may be counted instead
@@ -322,6 +322,8 @@ class Planner:
         if not described and any(word not in self.queries.words for word in unread_words(f)):
             return ask(f, Unclear.UNREAD, *f.unread)
         return None
+            if row.reason is Unclear.NUMBER_OF_WHAT and self.queries.unknown and f.has("topic"):
+                return ask(f, Unclear.NO_STORED_QUERY)  # it may be the value of a parameter
 
     def _by(self, row: DecisionRow, f: Frame, told: frozenset[str], now: datetime) -> Decision | None:
         """The decision of a row; None where it holds no answer after all."""
@@ -335,7 +337,9 @@ class Planner:
             which = {"incident": f.one("incident")} if f.has("incident") else {"name_contains": f.one("title")}
             return call(f, row.tool, {**which, "limit": MAX_LIMIT})
         counted = row.tool == "query_incidents" and {"class", "op:count"} <= told
-        if counted or row.compute in ("group", "classified"):
+        if counted or row.compute == "classified" or (row.compute == "group" and {*f.all("group")} - _UNITS):
+            if self.queries.unknown and not counted:
+                return ask(f, Unclear.NO_STORED_QUERY)
             stored = to_stored_query(f.copy(), self.queries)
             if stored is not None and stored.kind is DecisionKind.CALL:
                 return stored  # a query that counts by the field takes the filter too

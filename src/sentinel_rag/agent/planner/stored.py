@@ -115,10 +115,11 @@ class StoredQuery:
 
 
 class StoredQueries:
-    """All stored queries of a gateway, as the same reader reads them."""
+    """All stored queries of a gateway, as the same reader reads them; `unknown` until they were asked for."""
 
-    def __init__(self, rows: Iterable[Mapping[str, JsonValue]], reader: Reader) -> None:
-        self.entries = [_entry(row, reader) for row in rows if _well_formed(row)]
+    def __init__(self, rows: Iterable[Mapping[str, JsonValue]] | None, reader: Reader) -> None:
+        self.unknown = rows is None
+        self.entries = [_entry(row, reader) for row in rows or () if _well_formed(row)]
         seen = Counter(feature for entry in self.entries for feature in entry.whole)
         self.words = frozenset(
             one.removeprefix("word:")
