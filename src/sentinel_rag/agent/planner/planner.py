@@ -49,17 +49,9 @@ _FILTERS = ("severity", "status", "class", "owner", "tactic", "product", "threat
 """What narrows rows, so that the sentence which says it is not left out."""
 _CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
 _OF_INCIDENTS = (
-    "kind:alert",
-    "kind:entity",
-    "kind:host",
-    "kind:account",
-    "kind:ip",
-    "kind:file",
-    "attr",
-    "rel",
-    "status",
-    "class",
-)
+    "kind:alert", "kind:entity", "kind:host", "kind:account", "kind:ip", "kind:file", "attr", "rel", "status", "class",
+    "op:average",
+)  # fmt: skip
 """What is asked of an incident, so that a number that counts nothing is one."""
 _FIELDS_OF_ALERTS = ("tactics", "techniques", "product")
 """What is asked of alerts together, and counted by."""
@@ -230,7 +222,8 @@ class Planner:
             return decision
         more = {one for need in row.needs for one in need} | ({"kind:incident"} if f.has("incident") else set())
         if f.has("name"):
-            more |= {"prop", "op:summary", "attr:duration", *(f"kind:{kind}" for kind in (*RANKED, "domain"))}
+            more |= {"prop", "op:summary", "attr:duration", "attr:reason"}
+            more |= {f"kind:{kind}" for kind in (*RANKED, "domain")}
             more |= {f"topic:{topic}" for topic in _ALSO_IN_ALERTS}
         missed = lost(f, decision.calls[0].tool, more)
         if missed:

@@ -38,6 +38,8 @@ SILENT = ("f", "pad", "definite", "one", "aside")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
 _SHORTEST_STEM, _SHORTEST_PART = 4, 4
+_MOST_COUNTED = 10
+"""The largest number whose word alone names nothing: "one" and "three" count."""
 _GLUED = ("tactic", "status", "class")
 """Types of phrases that are also written as one word."""
 _BORROWED = 3
@@ -246,7 +248,7 @@ class PhraseBook:
                 cost = _UNKNOWN if not senses else _KNOWN - _LONGER * (end - start)
                 number = None if senses else self.counts(words[start])
                 if number is not None:
-                    digits = (("digits", str(number)),) if words[start].isdigit() else ()
+                    digits = (("digits", str(number)),) if words[start].isdigit() or number > _MOST_COUNTED else ()
                     senses, cost = (("num", str(number)), *digits), _KNOWN
                 options.append((best[start][0] + cost, start, senses or (("text", words[start]),)))
             best.append(min(options, key=lambda option: option[0]))
