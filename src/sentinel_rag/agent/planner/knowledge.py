@@ -192,8 +192,10 @@ def _words(frame: Frame) -> _Words:
         if not any(token.start <= match.start() < token.end for token in taken)
         and not any(at <= match.start() < at + len(name) for name in names if (at := text.find(name)) >= 0)
     ]
+    book, mend = side_book("knowledge", frame.language), phrase_book(frame.language).mend
     words, spans = [fold(match[0]) for match in found], [match.span() for match in found]
-    return _Words(tuple(side_book("knowledge", frame.language).cover(words, spans, text)[1]), frame)
+    words = [word if book.senses(word) else mend(word) for word in words]
+    return _Words(tuple(book.cover(words, spans, text)[1]), frame)
 
 
 def read_wish(frame: Frame, now: datetime) -> KnowledgeWish | None:

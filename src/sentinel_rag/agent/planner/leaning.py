@@ -102,7 +102,7 @@ def _rule(told: Mapping[str, Sequence[str]]) -> LeaningRule:
 def leaned(asked: FrameCompletion) -> Done | None:
     """Fill what the sentence leaves out from the question before."""
     frame, talk = asked.frame, asked.talk
-    if talk.before is None and not talk.lists and talk.waiting is None:
+    if asked.first:
         lost = frame.has("ref") and not frame.window and not frame.has(*SAYS_WHICH)
         return ask(frame, Unclear.WHICH_THING) if lost else None
     if not asked.items and not any(frame.features.values()) and not frame.window and frame.around is None:
@@ -134,7 +134,7 @@ def _says(asked: FrameCompletion) -> frozenset[str]:
     kinds = {kind for name in before.frame.all("name") for kind in before.frame.name_kinds(name)[:1]} if before else ()
     alone = asked.only("kind:incident", "kind:alert", "plural", "cmp:only")
     derived = {
-        "first": before is None and not asked.talk.lists and asked.talk.waiting is None,
+        "first": asked.first,
         "empty": asked.only("meta:small_talk", "talk") and frame.has("meta:small_talk") and not frame.window,
         "outside": is_outside(frame),
         "named": named,

@@ -60,6 +60,8 @@ _OF_OTHERS = ("kind", "topic", "table", "op", "know", "ref", "follow", "talk", "
 """Beside which a field of alerts may be asked of something else."""
 _OF_SOME = ("incident", "title", "name", "class", "owner", "op:share")
 _UPDATED = frozenset({"updated"})
+_ONLY_INCIDENTS = tuple(f"attr:{each}" for each in ("owner", "classification", "reason", "closed_time", "comments"))
+"""Fields that no alert has."""
 _COUNTS = ("limit", "cmp", "op:top", "unit", "table", "name", "symbol", "bound")
 """Beside which a number may be something else."""
 _AN_INCIDENT = "an incident"
@@ -315,13 +317,13 @@ class Planner:
         if not described and any(word not in self.queries.words for word in unread_words(f)):
             return ask(f, Unclear.UNREAD, *f.unread)
         return None
-            if row.reason is Unclear.NUMBER_OF_WHAT and self.queries.unknown and f.has("topic"):
-                return ask(f, Unclear.NO_STORED_QUERY)  # it may be the value of a parameter
 
     def _by(self, row: DecisionRow, f: Frame, told: frozenset[str], now: datetime) -> Decision | None:
         """The decision of a row; None where it holds no answer after all."""
         if row.reason is not None:
             values = f.all("name")[:1] or f.all("num")[:1]
+            if row.reason is Unclear.NUMBER_OF_WHAT and self.queries.unknown and f.has("topic"):
+                return ask(f, Unclear.NO_STORED_QUERY)  # it may be the value of a parameter
             if row.reason is Unclear.NOT_EXPRESSIBLE:
                 values = [item.text for item in f.items if item.sense("op", frozenset({"share"}))]
             return ask(f, row.reason, *values)
@@ -491,6 +493,9 @@ def _settled(frame: Frame) -> Frame:
         untouched = [item for item in f.items if item.sense("attr", _UPDATED)]
         if "start_time" not in f.window and any(one.sense("owner") or one.sense("status") for one in untouched):
             f.features["owner"] = f.features["status"] = []  # "nobody touched for three days"
+    if f.has("status", "severity") and f.has(*_ONLY_INCIDENTS) and not f.has("kind", "topic", *_KNOWN_THINGS):
+        f.tell("kind", "incident")  # "the closed ones, what did they turn out to be"
+        f.tell("plural", "yes")
     if f.has("attr:classification") and f.has("kind:incident") and f.has("plural") and not f.has(*_OF_SOME, "group"):
         f.tell("group", "classification")
     if len(set(f.all("class"))) > 1 and not f.has("group", "kind:alert", "incident"):
@@ -501,9 +506,16 @@ def _settled(frame: Frame) -> Frame:
     if fields and asks_each and not f.has(*_ONE_OF_ALERTS):
         f.tell("group", fields[0])  # "which tactics occur among the alerts"
         f.tell("kind", "alert")
-    if f.has("ask:who") and f.has("op:count") and f.has("kind:incident") and not f.has("group", *_OF_SOME, "topic"):
+    works = f.has("ask:who", "attr:owner")
+    if works and f.has("op:count") and f.has("kind:incident") and not f.has("group", *_OF_SOME, "topic", "kind:alert"):
         f.tell("group", "owner")  # "who has how many"
-    if f.has("ask:who") and f.has("op:top") and f.has("kind:alert") and not f.has("kind:incident", "attr", "owner"):
+    no_owner = f.has("kind:alert") and not f.has("kind:incident")
+    if no_owner and any(item.sense("owner") and item.sense("attr", _UPDATED) for item in f.items):
+        f.features["owner"] = f.features["attr"] = []
+        f.items = tuple(item for item in f.items if not item.sense("owner"))
+        f.tell("status", "New")  # "alerts that nobody has touched"
+    if no_owner and f.has("ask:who") and f.has("op:top") and not f.has("owner") and set(f.all("attr")) <= {"owner"}:
+        f.features["attr"] = []
         f.tell("counted_kind", "account")
         f.tell("kind", "account")
     of_work = set(f.all("rel")) <= {"owned_by"} and set(f.all("topic")) <= {"workload"}
@@ -559,7 +571,7 @@ def _settled(frame: Frame) -> Frame:
     if f.has("maybe_title") and (f.has("kind:alert", "kind:incident") or people):
         f.features["title"] += f.features.pop("maybe_title")
         f.features["topic"] = []
-    wide: set[str] = set()
+    wide = {"identity"} if f.has("op:top") else set()  # "who is the user with the most alerts"
     if (f.has("kind:alert", "kind:incident") or len(f.all("topic")) > 1) and not f.has("topic:mail"):
         wide.add("received")  # "which alerts did we receive", "who received admin rights" ask nothing of mails
     if f.has("topic:office", "topic:azure", "topic:entra"):

@@ -34,6 +34,8 @@ OF_INCIDENTS = (
     "attr:closed_time", "attr:bookmarks", "attr:severity",
 )  # fmt: skip
 """Fields that only incidents have."""
+_TOGETHER = ("op:count", "op:top", "op:average", "op:share", "op:trend", "by", "group")
+"""What is asked of rows together, and not of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,15 @@ class FrameCompletion:
     def __init__(self, talk: Context, frame: Frame, now: datetime) -> None:
         self.talk, self.frame, self.now = talk, frame, now
         self.correcting = False
+        if self.first and frame.all("ref") == ["them"] and frame.has(*_TOGETHER) and LISTED & set(frame.all("that")):
+            # "How many of these cases" are those that there are, where none was shown.
+            frame.tell("kind", frame.all("that")[0])
+            frame.features["ref"] = frame.features["that"] = []
+
+    @property
+    def first(self) -> bool:
+        """True where nothing was said or shown that a sentence can lean on."""
+        return self.talk.before is None and not self.talk.lists and self.talk.waiting is None
 
     def settled(self) -> Frame:
         """The frame without words that only link it to what came before."""

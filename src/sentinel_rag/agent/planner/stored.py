@@ -364,6 +364,7 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     carried |= {"class"} if "attr:classification" in entry.whole else set()
     carried |= {"attr:created", "attr:updated"} if entry.whole & _OF_CHANGES else set()
     carried |= {"attr:created"} if frame.has("kind:alert", "kind:incident") and frame.window else set()
+    carried |= {"attr:created", "attr:began", "op:exists"} if frame.has("follow:and") else set()  # "and since when"
     carried |= {"threat"} if not titles else set()
     carried |= {"product"} if frame.has("topic") and len(frame.all("product")) == 1 else set()  # the source of the logs
     said = {sense for item in frame.items for sense in item.senses if sense[0] in _ALSO_SAID}

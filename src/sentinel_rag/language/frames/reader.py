@@ -57,6 +57,7 @@ _NEAR_ENOUGH = 0.7
 _BEFORE_A_NOUN = ("status", "severity", "owner", "f", "class", "threat")
 _SEVERITY = frozenset({"severity"})
 _RANKED = frozenset({"top"})
+_MEANT = frozenset({"instead"})
 _SEVERAL = frozenset({"them", "ones"})
 ReadTime = Callable[[str], TimeReading]
 
@@ -514,8 +515,10 @@ def _relative(items: list[Item], place: int, begins: frozenset[tuple[str, ...]])
         return listed and not (item.sense("that") or before.silent or before.sense("of") or before.sense("rel"))
     if item.sense("ref", frozenset({"they", "its"})) is not None:
         return listed
-    if item.sense("ref", frozenset({"it"})) is not None and listed and _told_before(items, place):
-        return True
+    if item.sense("ref", frozenset({"it"})) is not None and (
+        (listed and _told_before(items, place)) or any(one.sense("talk", _MEANT) for one in items[place:])
+    ):
+        return True  # "is it better, alerts per day I mean"
     if place and item.sense("relative") and (items[place - 1].sense("ref", _SEVERAL) or items[place - 1].sense("cmp")):
         return True  # "only those that are closed"
     if place and (items[place - 1].sense("of") or (item.sense("ref") and words_of(items[place - 1].text) in begins)):
