@@ -38,6 +38,8 @@ class Spoken:
 
     item: ListItem
     turn: int
+    doubted: bool = False
+    """Whether it is a name that was asked back, so that a pronoun for it is asked back too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,8 @@ class Context:
         self.waiting = asked if decision.kind is DecisionKind.ASK else None
         if decision.kind is DecisionKind.ASK:
             self._list_choices(decision)
-            if decision.reason not in _OF_NAMES and len(decision.frame.all("name")) == 1:
-                self._speak_of(replace(decision, frame=decision.frame.copy()), (), found=True)
+            if len(decision.frame.all("name")) == 1:
+                self._speak_of(decision, (), doubted=decision.reason in _OF_NAMES)
             return
         if decision.kind is not DecisionKind.CALL:
             return
@@ -128,7 +130,7 @@ class Context:
         kept = replace(decision, frame=_plain(decision.frame) if found else _without_names(decision.frame))
         self.decisions = (*self.decisions, kept)[-_MOST_DECISIONS:]
         self._tell(told)
-        self._speak_of(decision, about, found=found)
+        self._speak_of(decision, about)
         if items:
             self.show(items, first=first, total=total, by=kept)
         elif decision.calls and decision.calls[0].tool in _LISTING and not self._shows(decision):
@@ -161,11 +163,11 @@ class Context:
         ):
             self.lists, self.dropped = self.lists[1:], self.dropped + 1
 
-    def speak_of(self, item: ListItem) -> None:
+    def speak_of(self, item: ListItem, *, doubted: bool = False) -> None:
         """What is talked about from here on."""
         if item.value and len(item.value) <= LONGEST_ID and item.kind != QUESTION:
             others = tuple(each for each in self.spoken if each.item.key != item.key)
-            self.spoken = (*others, Spoken(self._fullest(item), self.turn))[-_MOST_SPOKEN:]
+            self.spoken = (*others, Spoken(self._fullest(item), self.turn, doubted))[-_MOST_SPOKEN:]
 
     def learn(self, told: Iterable[ListItem], about: Iterable[ListItem]) -> None:
         """Keep what an answer that nobody decided here told of, and what it was about."""
@@ -219,7 +221,7 @@ class Context:
         if [item.key for item in shown] != [item.key for item in things]:
             self.show(things)
 
-    def _speak_of(self, decision: Decision, about: Sequence[ListItem], *, found: bool) -> None:
+    def _speak_of(self, decision: Decision, about: Sequence[ListItem], *, doubted: bool = False) -> None:
         """Entities come before incidents, so that "it" is the incident in which a host was asked about."""
         frame = decision.frame
         pointed = {item.value: item for each in self.pointed for item in each.items}
@@ -227,7 +229,7 @@ class Context:
         names = [
             entity_item((frame.name_kinds(name) or ("",))[0], frame.whole.get(name, name)) for name in frame.all("name")
         ]
-        things = [pointed.get(item.value, item) for item in (names or owners)] if found else []
+        things = [pointed.get(item.value, item) for item in (names or owners)]
         incidents = [
             ListItem(ALERT, number) if number in frame.all("alert") else ListItem(INCIDENT, number, incident=number)
             for number in frame.all("incident")
@@ -237,7 +239,7 @@ class Context:
         things += [pointed.get(item.value, item) for item in alerts]
         if len(things) == 1 or len({item.kind for item in things}) > 1:
             for item in things:
-                self.speak_of(item)
+                self.speak_of(item, doubted=doubted and item.kind not in (INCIDENT, ALERT))
         elif things:
             self.together, self.together_turn = tuple(things), self.turn
         for item in about:
@@ -268,7 +270,7 @@ def _plain(frame: Frame) -> Frame:
 
 
 _OF_NAMES = (Unclear.UNKNOWN_NAME, Unclear.NEAR_NAME, Unclear.AMBIGUOUS_NAME, Unclear.WHICH_NAME)
-"""Reasons to ask back for a name, which is not spoken of yet."""
+"""Reasons to ask back for a name, of which it is open whether there is such a thing."""
 _NOBODY = ("unassigned", "me")
 _LISTING = ("query_incidents", "query_alerts", "get_top_entities")
 _NARROWS = ("severity", "min", "status", "owner", "tactic", "product", "class")

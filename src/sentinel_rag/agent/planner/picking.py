@@ -18,8 +18,6 @@ _WAIT = frozenset(
     }
 )  # fmt: skip
 """Reasons to ask back that one value answers."""
-"""Reasons to ask back that one value answers."""
-
 _LEANS = ("talk:more", "talk:rest", "talk:undo", "talk:back", "talk:again", "talk:draw", "talk:export", "talk:no",
           "talk:anew", "follow", "ref")  # fmt: skip
 

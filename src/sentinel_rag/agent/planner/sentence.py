@@ -134,7 +134,7 @@ class FrameCompletion:
             owner = self.told_row(OWNER)
             if owner is not None and owner.turn == talk.turn and len(owner.items) == 1:
                 return owner.items[0], ()
-        wants_incident = not kind and self.frame.has(*OF_INCIDENTS) and not self.frame.has("kind:alert")
+        wants_incident = not kind and self.frame.has(*OF_INCIDENTS) and not self.frame.has(*LISTED_KINDS)
         kinds = (kind, OWNER) if kind == "account" else (kind,)
         spoken = [
             each
@@ -156,7 +156,7 @@ class FrameCompletion:
         # A thing that was told of with others since is no longer the one that is spoken of.
         if told is not None and told.turn >= since and len(told.items) > 1 and focus.item.key not in keys(told.items):
             return None, told.items
-        return focus.item, ()
+        return (None, (focus.item,)) if focus.doubted else (focus.item, ())
 
     def bound(self, items: list[ListItem], *, leans: bool = False) -> Done | None:
         """The frame about these things; what is asked of them comes from before where the sentence leans on it."""
