@@ -8,7 +8,6 @@ from dataclasses import fields
 import pytest
 
 from sentinel_rag.agent.offline.conversation import (
-    AskedCall,
     AskedChange,
     Conversation,
     conversation_from_dict,
@@ -17,11 +16,11 @@ from sentinel_rag.agent.offline.conversation import (
 from sentinel_rag.agent.planner import Decision, DecisionKind, Talk, Unclear, View, frame_of, offer
 from sentinel_rag.agent.planner.changes import Change
 from sentinel_rag.agent.planner.decisions import Call
+from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought
 from sentinel_rag.agent.things import ListItem
 
 CALL_OF = ("query_incidents", {"status": "Open"}, View.INCIDENTS)
 _STORED_CALL = {"tool": "query_alerts", "arguments": {}, "view": "alerts", "aspects": []}
-CALL = AskedCall("query_incidents", {"status": "Open", "severity": ["High", None]}, "incidents", ("owner",))
 
 
 def _talk() -> Talk:
@@ -38,6 +37,8 @@ def _talk() -> Talk:
     back = Decision(DecisionKind.ASK, frame, reason=Unclear.WHICH_OF_THESE, options=(offer("Show it", *CALL_OF),))
     talk.remember(back)
     talk.moment = {"start_time": "2024-07-17T00:00:00Z", "end_time": "2024-07-18T00:00:00Z"}
+    wish = KnowledgeWish(sought=Sought.PAST, topic="phishing", filters={"severity": "High"})
+    talk.decisions = (Decision(DecisionKind.CALL, frame, wish=wish), *talk.decisions)
     talk.dropped, talk.pointed_into, talk.unlisted = 1, 1, 1
     return talk
 
@@ -82,10 +83,22 @@ def test_a_conversation_of_before_frames_opens_with_all_that_it_leaned_on() -> N
     assert talk.shown == 1
 
 
+def test_a_search_of_the_knowledge_base_that_was_stored_as_a_call_is_what_was_looked_for() -> None:
+    search: dict[str, object] = {
+        "query": "phishing",
+        "collection": "sentinel_incidents",
+        "status": "Closed",
+        "limit": 20,
+    }
+    call = {"tool": "search_knowledge_base", "arguments": search, "view": "past", "aspects": []}
+    read = conversation_from_dict({**conversation_to_dict(Conversation()), "last": None, "knowledge": call})
+    assert read is not None
+    wanted = KnowledgeWish(sought=Sought.PAST, topic="phishing", filters={"status": "Closed"})
+    assert read.talk.documents == wanted
+
+
 def _full() -> Conversation:
     return Conversation(
-        last=CALL,
-        knowledge=CALL,
         talk=_talk(),
         turns=4,
         calls=5,

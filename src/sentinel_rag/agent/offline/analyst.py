@@ -17,11 +17,7 @@ from sentinel_rag.agent.offline.composing import compose, compose_freeform
 from sentinel_rag.agent.offline.conversation import Conversations, conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out, say_instructions
-from sentinel_rag.agent.offline.knowledge import (
-    answer_further,
-    offer_steps,
-    recall_incident,
-)
+from sentinel_rag.agent.offline.knowledge import offer_steps, recall_incident
 from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.questions import QuestionTurn, answer_again, answer_pick, answer_question
 from sentinel_rag.agent.offline.relations import story_plan
@@ -181,7 +177,6 @@ class OfflineAnalyst:
             return turn.misshapen_answer(runs)
         say_instructions(writer, View.KQL, runs)
         turn.conversation.talk.clear()
-        turn.conversation.last = None
         return turn.answer(writer, composed)
 
     async def _answer_part(self, turn: OfflineTurn) -> Answer:
@@ -220,9 +215,6 @@ class OfflineAnalyst:
                 return again
         if said.switches or asks_for_workspaces(turn.question):
             return await self._about_workspaces(turn, said)
-        known = await answer_further(turn, QuestionTurn(turn).reader.read(said.rest))
-        if known is not None:
-            return known
         wish = elsewhere_plan(said.rest, QuestionTurn(turn).reader.read)
         if wish is None or wish.plan.calls[0].tool not in await self._gateway.offered_tools():
             return await self._from_the_workspace(turn, said.rest)

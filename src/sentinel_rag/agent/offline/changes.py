@@ -14,7 +14,7 @@ from dataclasses import replace
 from sentinel_rag.agent.answers.failures import LONGEST_ARGUMENT, call_text, say_waiting, why_refused
 from sentinel_rag.agent.answers.renderer import RenderedView, Scene, tell, view_data
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
-from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, ListItem
+from sentinel_rag.agent.offline.conversation import AskedChange, Conversation
 from sentinel_rag.agent.offline.execution import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
 from sentinel_rag.agent.planner import Decision, DecisionKind, frame_of
@@ -33,6 +33,7 @@ from sentinel_rag.agent.planner.changes import (
 )
 from sentinel_rag.agent.planner.plan import PlannedCall, View
 from sentinel_rag.agent.row_text import plain, quoted
+from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.query_results import QueryErrorCode, note_code
@@ -267,7 +268,6 @@ async def _ask_for(turn: OfflineTurn, call: PlannedCall, *, exact: bool) -> Answ
     )
     incident = {"incident": str(arguments["incident"])}
     told = PlannedCall("get_incident_detail", incident)
-    conversation.last = AskedCall(told.tool, incident, View.INCIDENT.value)
     conversation.talk.remember(Decision(DecisionKind.CALL, frame_of(told.tool, incident), (told,), view=View.INCIDENT))
     match run.outcome:
         case Failed(error=error) if error.field == "workspace" and "workspace" not in arguments and error.allowed:

@@ -14,24 +14,15 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.planner import Call, Decision, DecisionKind, Talk, View, frame_of, offer
+from sentinel_rag.agent.planner import Decision, DecisionKind, Option, Talk, View, offer
 from sentinel_rag.agent.planner.changes import Change
-from sentinel_rag.agent.things import ListItem as ListItem
+from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.language.frames import Frame
+from sentinel_rag.language.text import word_list
 
 MAX_SESSIONS = 500
 MAX_CHANGES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class AskedCall:
-    """A query as it was asked, so that "only the high ones" can refine it. `view` and `aspects`
-    are how its answer was shown."""
-
-    tool: str
-    arguments: Mapping[str, JsonValue]
-    view: str
-    aspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +71,6 @@ class Places:
 class Conversation(Places):
     """One session."""
 
-    last: AskedCall | None = None
-    knowledge: AskedCall | None = None
-    """The search of playbooks and past incidents that the last answer was made of; None for any other answer. Its view
-    says what was looked for."""
     talk: Talk = field(default_factory=Talk)
     """What the next sentence may lean on."""
     turns: int = 0
@@ -154,15 +141,15 @@ class Conversations:
             before.talk.clear()
             self._open[session_id] = replace(
                 before,
-                last=None,
-                knowledge=None,
                 change=None,
                 offered_changes=(),
                 waiting_change=None,
             )
 
 
-_RETIRED = frozenset({"references", "listed_by", "listed_as", "offers", "numbered", "shown", "told_bucket", "pending"})
+_RETIRED = frozenset(
+    word_list("references listed_by listed_as offers numbered shown told_bucket pending last knowledge")
+)
 """Fields that earlier versions kept, and that are read into `talk`."""
 
 
@@ -179,13 +166,11 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
         return Conversation(
             **{
                 **{name: value for name, value in stored.items() if name not in _RETIRED},
-                "last": None if stored["last"] is None else _asked(stored["last"]),
-                "knowledge": None if stored.get("knowledge") is None else _asked(stored["knowledge"]),
                 "change": _change(stored.get("change")),
                 "changes": tuple(filter(None, map(_change, stored.get("changes", ())))),
                 "offered_changes": _offered(stored.get("offered_changes", ())),
                 "waiting_change": Change(**waits) if (waits := stored.get("waiting_change")) else None,
-                "talk": Talk.from_dict(stored["talk"]) if "talk" in stored else _talk_of_before(stored),
+                "talk": _talk(stored),
                 "names": None,
             }
         )
@@ -193,19 +178,32 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
         return None
 
 
-def _talk_of_before(stored: Mapping[str, Any]) -> Talk:
-    """What a conversation of the form before frames leaned on."""
-    talk = Talk.from_dict(stored["references"])
-    if stored["last"] is not None:
-        last = _asked(stored["last"])
-        frame = frame_of(last.tool, last.arguments)
-        calls = (Call(last.tool, dict(last.arguments)),)
-        talk.decisions = (Decision(DecisionKind.CALL, frame, calls, view=View(last.view), aspects=last.aspects),)
-    talk.shown = int(stored.get("shown", 0))
-    for each in stored.get("offers", ()):
-        call = _asked(each["call"])
-        talk.offers += (offer(each["question"], call.tool, call.arguments, View(call.view), call.aspects),)
+def _talk(stored: Mapping[str, Any]) -> Talk:
+    """What a conversation leans on, also of the forms before frames and before `documents`."""
+    talk = Talk.from_dict(stored["talk"] if "talk" in stored else stored["references"])
+    if (last := stored.get("last")) and "talk" not in stored:
+        (option,) = _offers([{"question": "", "call": last}])
+        talk.decisions = (
+            Decision(DecisionKind.CALL, option.frame, option.calls, view=option.view, aspects=option.aspects),
+        )
+        talk.shown = int(stored.get("shown", 0))
+        talk.offers = _offers(stored.get("offers", ()))
+    if knowledge := stored.get("knowledge"):
+        told = {name: value for name, value in knowledge["arguments"].items() if isinstance(value, str)}
+        topic, like = told.pop("query", ""), told.pop("like_incident", "").partition("@")[0]
+        filters = {name: value for name, value in told.items() if name not in ("collection", "document", "section")}
+        wish = KnowledgeWish(sought=Sought(knowledge["view"]), topic=topic, incident=like, filters=filters)
+        talk.decisions = (Decision(DecisionKind.CALL, Frame(""), wish=wish),)
     return talk
+
+
+def _offers(stored: Sequence[Mapping[str, Any]]) -> tuple[Option, ...]:
+    """Calls that earlier versions offered in a form of their own."""
+    calls = [(each["question"], each["call"]) for each in stored]
+    return tuple(
+        offer(text, call["tool"], dict(call["arguments"]), View(call["view"]), tuple(call["aspects"]))
+        for text, call in calls
+    )
 
 
 def _offered(stored: Sequence[Any]) -> tuple[Change, ...]:
@@ -215,7 +213,3 @@ def _offered(stored: Sequence[Any]) -> tuple[Change, ...]:
 
 def _change(stored: Mapping[str, Any] | None) -> AskedChange | None:
     return None if stored is None else AskedChange(**{**stored, "arguments": dict(stored["arguments"])})
-
-
-def _asked(stored: Mapping[str, Any]) -> AskedCall:
-    return AskedCall(stored["tool"], dict(stored["arguments"]), stored["view"], tuple(stored["aspects"]))

@@ -17,7 +17,6 @@ from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline import other_readings, query_rows, related, relations, workspaces
 from sentinel_rag.agent.offline.composing import compose, open_with_verdict
-from sentinel_rag.agent.offline.conversation import AskedCall
 from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
 from sentinel_rag.agent.planner import Decision, DecisionKind
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
@@ -167,8 +166,7 @@ async def _asked_back(
 
 def _remember(turn: OfflineTurn, plan: Plan, composed: RenderedView, answer: Answer) -> None:
     """What the next question may lean on: what was listed under which numbers, what was told of, what was proposed."""
-    conversation = turn.conversation
-    talk, told = conversation.talk, shown_text(answer)
+    talk, told = turn.conversation.talk, shown_text(answer)
     numbered = bool(composed.items) and f"[{composed.first + 1}]" in told
     on_screen = not composed.items and re.search(r"\[1\](?!\S)", told) is not None
     offers = [
@@ -196,10 +194,6 @@ def _remember(turn: OfflineTurn, plan: Plan, composed: RenderedView, answer: Ans
         found=composed.outcome is Outcome.ANSWERED,
     )
     talk.moment = _told_moment(plan, turn.runs[-1:])
-    call = plan.calls[0]
-    # What was calculated is no query that could be refined or paged.
-    asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
-    conversation.last = None if plan.then else asked
 
 
 # --- what an answer adds

@@ -14,8 +14,7 @@ from sentinel_rag.agent.answers.failures import say_failures
 from sentinel_rag.agent.answers.renderer import RenderedView, Scene, elements, tell, view_data
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, part_of
 from sentinel_rag.agent.instruction_text import reads_like_instruction
-from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL, KnowledgeHit, hits_of
-from sentinel_rag.agent.offline.conversation import AskedCall, ListItem
+from sentinel_rag.agent.knowledge_hits import PLAYBOOKS, SEARCH_TOOL, KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.passages import (
     About,
@@ -31,7 +30,6 @@ from sentinel_rag.agent.offline.passages import (
     names_it,
     only_fitting,
     past_search,
-    phase_of,
     playbook_search,
     say_kql,
     say_section,
@@ -41,10 +39,11 @@ from sentinel_rag.agent.offline.passages import (
 )
 from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
 from sentinel_rag.agent.offline.workspaces import remember_place
-from sentinel_rag.agent.planner.knowledge import PHASES, Further, KnowledgeWish, Sought, narrowing, read_further
+from sentinel_rag.agent.planner import Decision, DecisionKind
+from sentinel_rag.agent.planner.knowledge import PHASES, Further, KnowledgeWish, Sought, phase_of
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.row_text import plain, quoted
-from sentinel_rag.agent.things import INCIDENT, SECTION, past_item, section_item
+from sentinel_rag.agent.things import INCIDENT, SECTION, ListItem, past_item, section_item
 from sentinel_rag.agent.times import show_value
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -64,7 +63,6 @@ _INSTEAD = ("List the incidents still open, newest first", "Closed incidents, ne
 _FIRST_STEPS = ("List the incidents still open, newest first", "Which playbooks are there?")
 _COLUMNS = ("", "Incident", "Severity", "Outcome", "Created", "Shares", "Title")
 _FILTERS = ("severity", "status", "classification", "technique", "tactic", "since", "until")
-_SECTION = "section"
 
 
 def _said(name: str) -> str:
@@ -77,7 +75,8 @@ class _Telling:
     """An answer out of searches, of which the first is the one that later words may narrow."""
 
     turn: OfflineTurn
-    sought: str
+    wish: KnowledgeWish
+    frame: Frame
     searches: list[ToolRun]
     items: list[ListItem] = field(default_factory=list)
     """Its numbered lines."""
@@ -189,21 +188,15 @@ class _Telling:
             answer = self.turn.answer(self.writer, RenderedView(outcome=outcome, items=items))
         except MISSHAPEN:
             return self.turn.misshapen_answer(self.turn.runs)
-        talk = conversation.talk
-        talk.begin_turn()
-        conversation.knowledge = AskedCall(SEARCH_TOOL, dict(self.searches[0].call.arguments), self.sought)
-        conversation.last = None  # no query of the workspace is open any more
-        talk.clear()
-        if items:
-            talk.show(items)
-            for hit in (hit for run in self.searches for hit in hits_of(run) if hit.workspace):
-                remember_place(conversation, hit.number, hit.workspace)
+        for hit in (hit for run in self.searches for hit in hits_of(run) if hit.workspace and items):
+            remember_place(conversation, hit.number, hit.workspace)
         quoted_one = bool(items) and (len(items) == 1 or (items[0].kind == SECTION and " > " in items[0].value))
-        about = focus or (items[0] if quoted_one else None)
-        if about is not None:
-            talk.speak_of(about)
-        if incident:
-            talk.speak_of(ListItem(INCIDENT, incident, incident=incident))
+        about = [focus or (items[0] if quoted_one else None)]
+        about.append(ListItem(INCIDENT, incident, incident=incident) if incident else None)
+        search = self.searches[0].call
+        calls = (PlannedCall(search.tool_name, dict(search.arguments)),)
+        decision = Decision(DecisionKind.CALL, self.frame, calls, wish=self.wish)
+        conversation.talk.remember(decision, items, about=[each for each in about if each is not None])
         return answer
 
     def _say_remarks(self) -> None:
@@ -246,57 +239,25 @@ async def _offered(turn: OfflineTurn) -> bool:
 async def answer_wish(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) -> Answer | None:
     """The answer to a wish; one that lacks what it is about is asked back. None where the gateway does not offer the
     search and the workspace still tells something: of an incident that is named, and of a term in titles."""
-    current = turn.conversation.talk.current(INCIDENT)
-    if wish.of_focus and current is not None:
-        sought = Sought.STEPS if wish.sought is Sought.PLAYBOOK else wish.sought
-        wish = replace(wish, sought=sought, incident=current.value)
     if wish.sought is Sought.TERM:
-        return await _answer_term(turn, wish)
+        return await _answer_term(turn, wish, frame)
     if not await _offered(turn):
         steps = wish.sought is Sought.STEPS
         return None if steps else turn.plain_answer(Outcome.OUT_OF_SCOPE, _said("not_offered"), _INSTEAD)
     if frame.time_problem:
         return turn.asked_back(frame.time_problem)
+    if wish.sought is Sought.SECTION:
+        return await _answer_section(turn, wish, frame)
     if wish.sought is Sought.CATALOGUE:
-        return await _answer_catalogue(turn)
+        return await _answer_catalogue(turn, wish, frame)
     if not wish.incident and not wish.topic and not wish.filters:
         past = wish.sought in (Sought.PAST, Sought.CLOSED)
         return turn.asked_back(_said("which" if past else "about_what"), _FIRST_STEPS)
     if wish.sought is Sought.STEPS:
         return await _answer_steps(turn, wish, frame)
     if wish.sought is Sought.PLAYBOOK:
-        return await _answer_playbook(turn, wish)
+        return await _answer_playbook(turn, wish, frame)
     return await _answer_past(turn, wish, frame)
-
-
-async def answer_further(turn: OfflineTurn, frame: Frame) -> Answer | None:
-    """The answer to a sentence that leans on an answer from the knowledge base; None for any other. It means the
-    section that was quoted or pointed at last, or the search of past incidents with one thing changed."""
-    conversation = turn.conversation
-    pointed, focus = _pointed_section(turn, frame), conversation.talk.focus(SECTION)
-    section = pointed or (focus.item if focus is not None and conversation.knowledge is not None else None)
-    if section is not None:
-        headings = [phase_of(section.value.split(" > "))]
-        further = read_further(frame, headings, pointed=pointed is not None)
-        if further is not None:
-            return await _answer_section(turn, section, *further) if await _offered(turn) else None
-    asked = conversation.knowledge
-    if asked is not None and asked.arguments.get("collection") == INCIDENTS and await _offered(turn):
-        filters = narrowing(frame, turn.now.moment)
-        if filters:
-            kept = {k: v for k, v in asked.arguments.items() if isinstance(v, str) and k != "collection"}
-            topic, liked = str(kept.pop("query", "")), str(kept.pop("like_incident", "")).partition("@")[0]
-            wish = KnowledgeWish(sought=Sought.PAST, topic=topic, incident=liked, filters={**kept, **filters})
-            return await _answer_past(turn, wish, None)
-    # The same of another incident: "and about 40?"
-    named, alone = frame.all("incident"), {type_ for type_, values in frame.features.items() if values}
-    of_incidents = asked is not None and asked.view in (Sought.STEPS, Sought.PAST, Sought.CLOSED)
-    conversation.knowledge = None
-    if asked is None or not of_incidents or len(named) != 1 or not frame.has("follow"):
-        return None
-    if not alone <= {"incident", "follow", "attr", "rel"}:
-        return None
-    return await answer_wish(turn, KnowledgeWish(sought=Sought(asked.view), incident=named[0]), frame)
 
 
 async def recall_incident(turn: OfflineTurn, answer: Answer) -> Answer:
@@ -313,7 +274,7 @@ async def recall_incident(turn: OfflineTurn, answer: Answer) -> Answer:
     if not hits:
         turn.runs.remove(run)  # what the workspace said stands alone
         return answer
-    telling_of = _Telling(turn, _SECTION, [run])
+    telling_of = _Telling(turn, KnowledgeWish(sought=Sought.SECTION, incident=number), Frame(""), [run])
     telling_of.of_hit("not_held", hits[0])
     for hit in hits:
         say_section(telling_of.writer, hit)
@@ -325,8 +286,8 @@ async def recall_incident(turn: OfflineTurn, answer: Answer) -> Answer:
 
 async def offer_steps(turn: OfflineTurn, answer: Answer) -> Answer:
     """`answer`; behind one that tells a whole incident stands the question what to do about it."""
-    asked = turn.conversation.last
-    told = asked is not None and asked.view == View.INCIDENT and not asked.aspects
+    asked = turn.conversation.talk.before
+    told = asked is not None and asked.view is View.INCIDENT and not asked.aspects
     focus = turn.conversation.talk.current(INCIDENT)
     if not told or focus is None or answer.outcome is not Outcome.ANSWERED or not await _offered(turn):
         return answer
@@ -336,7 +297,7 @@ async def offer_steps(turn: OfflineTurn, answer: Answer) -> Answer:
 # --- playbooks
 
 
-async def _answer_playbook(turn: OfflineTurn, wish: KnowledgeWish) -> Answer:
+async def _answer_playbook(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) -> Answer:
     """What the playbooks say about something. Whoever asks whether there is one, or how to deal with something, is told
     which one it is and its first steps; whoever asks for one thing in it gets the section that tells it."""
     called = technique_called(wish.topic)
@@ -349,7 +310,7 @@ async def _answer_playbook(turn: OfflineTurn, wish: KnowledgeWish) -> Answer:
     if not search.worked:
         return turn.failed_answer([search])
     hits = by_fit([hit for hit in hits_of(search) if hit.is_playbook], about)
-    told = _Telling(turn, wish.sought.value, [search])
+    told = _Telling(turn, wish, frame, [search])
     if not hits:
         told.of_run("no_playbook", search, topic=Echo(wish.topic))
         return told.finish(Outcome.NO_DATA)
@@ -364,8 +325,9 @@ async def _answer_playbook(turn: OfflineTurn, wish: KnowledgeWish) -> Answer:
     return told.finish(Outcome.ANSWERED if sure else Outcome.NO_DATA)
 
 
-async def told_in_playbooks(turn: OfflineTurn, words: str) -> Answer | None:
-    """The section that tells of most of `words`, of a question that nothing else answers; None if none does."""
+async def told_in_playbooks(turn: OfflineTurn, frame: Frame) -> Answer | None:
+    """The section that tells of most words of a question that nothing else answers; None if none does."""
+    words = frame.said
     about, wanted = About(words), telling(words)
     if len(wanted) < _FEWEST_WORDS or len(words) > _LONGEST_QUESTION or not await _offered(turn):
         return None
@@ -375,7 +337,7 @@ async def told_in_playbooks(turn: OfflineTurn, words: str) -> Answer | None:
     if len(best) < max(_FEWEST_WORDS, _MOST_OF * len(wanted)):
         turn.runs.remove(search)  # the question back stands alone
         return None
-    told = _Telling(turn, Sought.PLAYBOOK.value, [search])
+    told = _Telling(turn, KnowledgeWish(sought=Sought.PLAYBOOK, topic=words), frame, [search])
     told.best(hits, about)
     return told.finish()
 
@@ -404,12 +366,12 @@ def _is_for(hits: Sequence[KnowledgeHit], about: About) -> bool:
     return named or len(own) >= 2 or bool(about.techniques)
 
 
-async def _answer_catalogue(turn: OfflineTurn) -> Answer:
+async def _answer_catalogue(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) -> Answer:
     """The playbooks by file and title."""
     (run,) = await turn.run((PlannedCall(SEARCH_TOOL, {"collection": PLAYBOOKS}),))
     if not run.worked:
         return turn.failed_answer([run])
-    told = _Telling(turn, Sought.CATALOGUE.value, [run])
+    told = _Telling(turn, wish, frame, [run])
     documents = [hit for hit in hits_of(run) if hit.is_playbook]
     if not documents:
         told.of_run("no_playbook", run, topic=Echo("playbooks"))
@@ -425,14 +387,14 @@ async def _answer_catalogue(turn: OfflineTurn) -> Answer:
     return told.finish()
 
 
-async def _answer_term(turn: OfflineTurn, wish: KnowledgeWish) -> Answer | None:
+async def _answer_term(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) -> Answer | None:
     """What a word of the trade means: by MITRE ATT&CK, and by the playbook section that fits it."""
     term, meaning = wish.topic, meant_by(wish.topic)
     runs = list(await turn.run((playbook_search(term, {}),))) if await _offered(turn) else []
     about = About(term, (), (str(wish.filters["technique"]),) if wish.filters else ())
     hits = by_fit([hit for run in runs for hit in hits_of(run) if hit.is_playbook], about)
     if hits and fits(hits[0], about):
-        told = _Telling(turn, Sought.PLAYBOOK.value, runs)
+        told = _Telling(turn, replace(wish, sought=Sought.PLAYBOOK), frame, runs)
         for line in meaning:
             told.writer.fixed(line)
         told.best(hits, about, lead="In the playbooks, {} tells of it")
@@ -521,7 +483,7 @@ async def _answer_steps(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) ->
         calls.append(past_search(about.query, {}))
     search, *fallback = await turn.run(calls)
     past = fallback[0] if fallback else past
-    told = _Telling(turn, wish.sought.value, [search, past])
+    told = _Telling(turn, wish, frame, [search, past])
     hits = by_fit([hit for hit in hits_of(search) if hit.is_playbook], replace(about, phase=""))
     sure = bool(hits) and fits(hits[0], about, hits)
     found = hits[0] if sure else None
@@ -563,7 +525,7 @@ class _Apart:
     said: tuple[Echo, ...] = ()
 
 
-async def _answer_past(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame | None) -> Answer:
+async def _answer_past(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) -> Answer:
     """Past incidents like an incident, or about words, with what does not quite belong told apart."""
     about = About(wish.topic, _filter(wish, "tactic"), _filter(wish, "technique"), names=wish.names)
     detail: ToolRun | None = None
@@ -573,7 +535,7 @@ async def _answer_past(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame | No
         if len(detail.rows) == 1:
             found = about_incident(detail.rows[0])
             about = replace(found, words=f"{found.words} {wish.topic}".strip(), names=wish.names)
-        elif not searches[0].worked and frame is not None:
+        elif not searches[0].worked:
             return await _no_such_incident(turn, wish, frame, detail)
         if exact := _told_apart_by(detail, searches[0]):
             searches = await turn.run(_searches(wish, "", exact))
@@ -584,13 +546,11 @@ async def _answer_past(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame | No
         searches = await turn.run(_searches(wish, wish.topic, ""))
     if not searches[0].worked:
         return turn.failed_answer([searches[0]])
-    return await _tell_past(turn, wish, about, detail, searches)
+    return await _tell_past(_Telling(turn, wish, frame, searches), about, detail)
 
 
-async def _tell_past(
-    turn: OfflineTurn, wish: KnowledgeWish, about: About, detail: ToolRun | None, searches: list[ToolRun]
-) -> Answer:
-    told, one = _Telling(turn, wish.sought.value, searches), detail is not None and len(detail.rows) == 1
+async def _tell_past(told: _Telling, about: About, detail: ToolRun | None) -> Answer:
+    turn, wish, searches, one = told.turn, told.wish, told.searches, detail is not None and len(detail.rows) == 1
     groups = _others_than(wish.incident, detail, searches[0])
     more = [group for run in searches[1:] for group in _others_than(wish.incident, detail, run)]
     open_ones, sure_open = only_fitting([group for group in more if group[0].status in OPEN], about)
@@ -680,25 +640,14 @@ def _filter(wish: KnowledgeWish, name: str) -> tuple[str, ...]:
 # --- a section that was shown
 
 
-def _pointed_section(turn: OfflineTurn, frame: Frame) -> ListItem | None:
-    """The section or playbook of the list on the screen that the sentence points at."""
-    lists = turn.conversation.talk.lists
-    said = [*(item.strip("[]") for item in frame.all("item")), *(frame.all("ref")), *frame.all("digits")]
-    places = [int(value) for value in said if value.lstrip("-").isdecimal()]
-    if not lists or len(places) != 1 or frame.has("name", "incident"):
-        return None
-    lines, at = lists[-1].items, places[0] - 1 if places[0] > 0 else places[0]
-    line = lines[at] if -len(lines) <= at < len(lines) else None
-    return line if line is not None and line.kind == SECTION and line.value else None
-
-
-async def _answer_section(turn: OfflineTurn, section: ListItem, further: Further, phase: str) -> Answer:
+async def _answer_section(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) -> Answer:
     """The section whole, its KQL, the next one, or another phase of its playbook. It is read again, so it is quoted as
     it is now, not as it was shown."""
+    section, further = ListItem(SECTION, wish.section), wish.further
     document, *path = section.value.split(" > ")
     goes_on = further in (Further.NEXT, Further.WHOLE)
     (run,) = await turn.run((document_read(document, " > ".join(path) if goes_on else ""),))
-    told, hits = _Telling(turn, _SECTION, [run]), hits_of(run)
+    told, hits = _Telling(turn, wish, frame, [run]), hits_of(run)
     if isinstance(run.outcome, Failed) and run.outcome.error.code is QueryErrorCode.INVALID_ARGUMENT:
         told.fixed("section_gone")
         return told.finish(Outcome.NO_DATA)
@@ -710,7 +659,7 @@ async def _answer_section(turn: OfflineTurn, section: ListItem, further: Further
         hits = [hit for hit in hits if hit.citation != section.value]
         best, lead, none = hits[:1], "The section that comes next is {}", "last_section"
     elif further is Further.PHASE:
-        best = [hit for hit in hits if phase_of(hit.path) == phase][:1]
+        best = [hit for hit in hits if phase_of(hit.path) == wish.phase][:1]
         lead, none = "From the same playbook, {}", "no_such_heading"
     else:
         own = [hit for hit in hits if (hit.citation == section.value if path else phase_of(hit.path) == PHASES[0])]

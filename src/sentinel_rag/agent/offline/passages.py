@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from sentinel_rag.agent.answers.writer import AnswerWriter, Fact, part_of
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL, KnowledgeHit
-from sentinel_rag.agent.planner.knowledge import PHASES, words_of_documents
+from sentinel_rag.agent.planner.knowledge import PHASES, begins, phase_of, words_of_documents
 from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.row_text import data_line, plain
 from sentinel_rag.contracts.json_values import JsonValue
@@ -143,18 +142,6 @@ def held(wanted: frozenset[str], text: str) -> frozenset[str]:
     return frozenset(word for word in wanted if share(frozenset({word}), own))
 
 
-@cache
-def _begins(name: str) -> re.Pattern[str]:
-    """Whether a heading begins with one of the words of a list."""
-    return re.compile(rf"\W*(?:\d+[.)]?\s*)?(?:{'|'.join(words_of_documents(name))})\b", re.IGNORECASE)
-
-
-def phase_of(path: Sequence[str]) -> str:
-    """The phase of a section by its headings, the innermost first; empty if they name none."""
-    found = (phase for heading in reversed(path) for phase in PHASES if _begins(phase).match(heading))
-    return next(found, "")
-
-
 # --- which hits fit
 
 
@@ -213,7 +200,7 @@ def _suits(hit: KnowledgeHit, about: About, others: Sequence[KnowledgeHit]) -> b
 def when_to_use(hit: KnowledgeHit, others: Sequence[KnowledgeHit]) -> str:
     """What a playbook says of itself: title, file, headings, and the section on when to use it if it was found."""
     same = [each for each in (hit, *others) if each.source == hit.source]
-    own = [each.text for each in same if _begins("when").match(each.heading)]
+    own = [each.text for each in same if begins("when").match(each.heading)]
     return " ".join((hit.title, hit.source, *hit.path, *own))
 
 

@@ -149,11 +149,11 @@ async def _answered(asked: QuestionTurn, decision: Decision) -> Answer:
             if asked.failed is not None and decision.reason in _NEED_QUERIES:
                 # Without the stored queries the question could not be understood; the reason is the failure.
                 return turn.failed_answer([asked.failed])
-            told = await told_in_playbooks(turn, decision.frame.said) if _without_subject(decision) else None
+            told = await told_in_playbooks(turn, decision.frame) if _without_subject(decision) else None
             return told or turn.decided_back(_with_other_questions(asked, decision))
         case kind:
             if kind is DecisionKind.OUT_OF_SCOPE and _without_subject(decision):
-                told = await told_in_playbooks(turn, decision.frame.said)
+                told = await told_in_playbooks(turn, decision.frame)
                 if told is not None:
                     return told
             turn.conversation.talk.remember(decision)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sentinel_rag.agent.planner.decisions import Decision, DecisionKind, Option, Unclear
+from sentinel_rag.agent.planner.knowledge import KnowledgeWish
 from sentinel_rag.agent.things import ALERT, INCIDENT, LONGEST_ID, OWNER, QUESTION, ListItem, entity_item, shown_words
 from sentinel_rag.language.frames import Frame
 
@@ -92,6 +93,11 @@ class Context:
         return self.decisions[-1] if self.decisions else None
 
     @property
+    def documents(self) -> KnowledgeWish | None:
+        """What was looked for in the knowledge base, where the last answer was of it."""
+        return self.before.wish if self.before is not None else None
+
+    @property
     def footnote(self) -> str:
         """`References: “[2]” = incident 31`, for a person; empty where nothing was pointed at but by its own id."""
         pairs = [
@@ -126,16 +132,19 @@ class Context:
             return
         if decision.kind is not DecisionKind.CALL:
             return
+        of_documents = decision.wish is not None
+        self.moment = {}
         self.pointed_into = (self.pointing or self.list_number) if self.pointed else 0
         kept = replace(decision, frame=_plain(decision.frame) if found else _without_names(decision.frame))
         self.decisions = (*self.decisions, kept)[-_MOST_DECISIONS:]
         self._tell(told)
         self._speak_of(decision, about)
         if items:
-            self.show(items, first=first, total=total, by=kept)
+            self.show(items, first=first, total=total, by=None if of_documents else kept)
         elif decision.calls and decision.calls[0].tool in _LISTING and not self._shows(decision):
             self.unlisted = self.turn
-        if len(items) == 1 and total in (None, 1) and (items[0].kind == INCIDENT or not self.lists[-1].beside):
+        alone = len(items) == 1 and total in (None, 1) and not of_documents
+        if alone and (items[0].kind == INCIDENT or not self.lists[-1].beside):
             self.speak_of(items[0])
 
     def propose(self, options: Iterable[Option]) -> None:

@@ -19,7 +19,7 @@ from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner, searched
 from sentinel_rag.agent.planner.questions_back import with_options
 from sentinel_rag.agent.planner.sentence import Done, Readings
-from sentinel_rag.agent.things import ListItem
+from sentinel_rag.agent.things import INCIDENT, SECTION, ListItem
 from sentinel_rag.language.frames import Frame, Reader
 
 VERSION = 2
@@ -36,9 +36,8 @@ class Talk(Context):
 
     def decide_frame(self, planner: Planner, frame: Frame, now: datetime) -> Decision:
         """What becomes of one sentence that was read."""
-        wish = read_wish(frame, now)
-        goes_on = wish is None or (wish.sought is Sought.PLAYBOOK and wish.points)
-        further = wish_after(frame, self.before.wish) if goes_on and self.before is not None else None
+        wish, (section, points) = read_wish(frame, now), self._section(frame)
+        further = wish_after(frame, wish, self.documents, section, now, pointed=points)
         if further is not None:
             return searched(frame, further)
         alone = about_assistant(frame) or (wish is not None and wish.stands_alone)
@@ -47,6 +46,9 @@ class Talk(Context):
             frame.tell("ref", "it")  # "had one like that before" is about the incident that is spoken of
         done = frame if alone else binding.complete(self, frame, now)
         decision = self._decided(planner, done, now)
+        if (asked := decision.wish) is not None and asked.of_focus and (current := self.current(INCIDENT)) is not None:
+            sought = Sought.STEPS if asked.sought is Sought.PLAYBOOK else asked.sought
+            return searched(decision.frame, replace(asked, sought=sought, incident=current.value))
         if isinstance(done, Option):
             return decision
         pointed = [item for each in self.pointed for item in each.items]
@@ -57,6 +59,18 @@ class Talk(Context):
         self.pointed, self.pointing = (), 0
         option = binding.picked(self, frame, now)
         return None if option is None else self._decided(planner, option, now)
+
+    def _section(self, frame: Frame) -> tuple[str, bool]:
+        """The section or playbook of the list on the screen that the sentence points at, and True; else the one that
+        was told last, while the knowledge base is asked."""
+        lines = self.lists[-1].items if self.lists and not frame.has("name", "incident") else ()
+        said = [*(item.strip("[]") for item in frame.all("item")), *frame.all("ref"), *frame.all("digits")]
+        places = [int(value) for value in said if value.lstrip("-").isdecimal()]
+        at = places[0] - 1 if places and places[0] > 0 else sum(places)
+        if len(places) == 1 and -len(lines) <= at < len(lines) and lines[at].kind == SECTION and lines[at].value:
+            return lines[at].value, True
+        focus = self.focus(SECTION) if self.documents is not None else None
+        return "" if focus is None else focus.item.value, False
 
     def _decided(self, planner: Planner, done: Done, now: datetime) -> Decision:
         if isinstance(done, Option) and done.calls:

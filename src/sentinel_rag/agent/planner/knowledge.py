@@ -7,6 +7,7 @@ lists of the workspace keep their questions. Pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -71,6 +72,7 @@ class Sought(StrEnum):
     STEPS = "steps"
     CATALOGUE = "catalogue"
     TERM = "term"
+    SECTION = "section"
 
 
 class Further(StrEnum):
@@ -82,7 +84,10 @@ class Further(StrEnum):
     PHASE = "phase"
 
 
-_OF_PLAYBOOKS = (Sought.PLAYBOOK, Sought.STEPS, Sought.CATALOGUE)
+_OF_PLAYBOOKS = (Sought.PLAYBOOK, Sought.STEPS, Sought.CATALOGUE, Sought.SECTION)
+_OF_INCIDENTS = (Sought.STEPS, Sought.PAST, Sought.CLOSED)
+_ALSO_OF_ANOTHER = {"incident", "follow", "attr", "rel"}
+"""Types of features of "and about 40?"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +117,10 @@ class KnowledgeWish:
     """About the incident that is talked about, where none is named."""
     points: bool = False
     """Whether words point at something that was shown."""
+    section: str = ""
+    """The citation of what SECTION is about."""
+    further: Further | None = None
+    """What SECTION wants of it."""
 
     @property
     def stands_alone(self) -> bool:
@@ -127,6 +136,18 @@ def _data() -> Mapping[str, Any]:
 def words_of_documents(name: str) -> tuple[str, ...]:
     """A list of words of the documents: those that say little, endings, how sections are headed."""
     return tuple(_data()["documents"][name].split())
+
+
+@cache
+def begins(name: str) -> re.Pattern[str]:
+    """Whether a heading begins with one of the words of a list."""
+    return re.compile(rf"\W*(?:\d+[.)]?\s*)?(?:{'|'.join(words_of_documents(name))})\b", re.IGNORECASE)
+
+
+def phase_of(path: Sequence[str]) -> str:
+    """The phase of a section by its headings, the innermost first; empty if they name none."""
+    found = (phase for heading in reversed(path) for phase in PHASES if begins(phase).match(heading))
+    return next(found, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,26 +414,53 @@ def _about_playbooks(words: _Words, incident: str, *, done: bool = False) -> Kno
 # --- what leans on an answer
 
 
-def wish_after(frame: Frame, before: KnowledgeWish | None) -> KnowledgeWish | None:
-    """What a sentence that goes on from a question for a playbook wants: more of the one that it points at, else the
-    playbook for what it names; None where it says anything of the workspace."""
+def wish_after(
+    frame: Frame,
+    wish: KnowledgeWish | None,
+    before: KnowledgeWish | None,
+    section: str,
+    now: datetime,
+    *,
+    pointed: bool,
+) -> KnowledgeWish | None:
+    """What a sentence wants that leans on an answer from the knowledge base: more of the section that it points at or
+    that was told last, past incidents of other filters, the same of another incident, the playbook for what it names.
+    `wish` is what the sentence wants by itself, `before` what the last answer was for; None where it leans on none."""
+    if section and (more := _further(frame, phase_of(section.split(" > ")), pointed=pointed)) is not None:
+        return KnowledgeWish(sought=Sought.SECTION, section=section, further=more[0], phase=more[1])
+    if before is None:
+        return None
+    if before.sought in (Sought.PAST, Sought.CLOSED) and (filters := _narrowing(frame, now)):
+        return replace(before, sought=Sought.PAST, filters={**before.filters, **filters})
+    named, said = frame.all("incident"), {type_ for type_, values in frame.features.items() if values}
+    if before.sought in _OF_INCIDENTS and len(named) == 1 and frame.has("follow") and said <= _ALSO_OF_ANOTHER:
+        return KnowledgeWish(sought=before.sought, incident=named[0])
+    return (
+        _another_playbook(frame, before) if wish is None or (wish.sought is Sought.PLAYBOOK and wish.points) else None
+    )
+
+
+def _another_playbook(frame: Frame, before: KnowledgeWish) -> KnowledgeWish | None:
+    """More of the playbook that is pointed at, else the one for what is named; None where anything of the workspace is
+    said."""
     said = {
         type_
         for type_, values in frame.features.items()
         if {(type_, value) for value in values} - {("op", "list"), ("attr", "detail")}
     }
     words = _words(frame)
-    goes_on = before is not None and before.sought in _OF_PLAYBOOKS and said <= {*_GOES_ON}
-    if before is None or not goes_on or frame.window or not words.topic:
+    if before.sought not in _OF_PLAYBOOKS or not said <= {*_GOES_ON} or frame.window or not words.topic:
         return None
-    same = frame.has("ref:it", "ref:its", "ref:there") or not words.beside_phases
+    points = frame.has("ref:it", "ref:its", "ref:there")
+    if points and before.incident:
+        return None  # the incident is meant, and no playbook
+    same = points or not words.beside_phases
     topic = f"{before.topic} {words.topic}" if same else words.topic
     return KnowledgeWish(sought=Sought.PLAYBOOK, topic=topic, phase=words.phase, filters=_technique(frame))
 
 
-def read_further(frame: Frame, shown: Sequence[str], *, pointed: bool) -> tuple[Further, str] | None:
-    """What a sentence wants of a section that was shown, with the phase; None if it wants something else. `shown` are
-    the headings of the section's phases, `pointed` if the sentence points at it."""
+def _further(frame: Frame, shown: str, *, pointed: bool) -> tuple[Further, str] | None:
+    """What a sentence wants of a section of the phase `shown`, with the phase; None if it wants something else."""
     words = _words(frame)
     asks_kql = words.has("kql") and not any(item.sense("never") for item in words.items)
     about = words.beside_phases
@@ -423,13 +471,13 @@ def read_further(frame: Frame, shown: Sequence[str], *, pointed: bool) -> tuple[
         return Further.NEXT, ""
     phase = words.phase
     if pointed:
-        return (Further.PHASE, phase) if phase and phase not in shown else (Further.WHOLE, "")
+        return (Further.PHASE, phase) if phase and phase != shown else (Further.WHOLE, "")
     short = len(frame.said.split()) <= _LONGEST_ASIDE and not frame.has("name", "incident")
     leans = frame.has("follow") or len(words.items) <= 2 or words.has("who")
     return (Further.PHASE, phase) if phase and short and leans and not about else None
 
 
-def narrowing(frame: Frame, now: datetime) -> dict[str, JsonValue]:
+def _narrowing(frame: Frame, now: datetime) -> dict[str, JsonValue]:
     """The filters of a sentence that says only filters of past incidents; none for any other."""
     if frame.has("name", "incident", "kind", "attr", "topic") or frame.unread or _words(frame).topic:
         tactics = {word for one in frame.all("tactic") for word in words_of(one)}

@@ -739,6 +739,8 @@ def _search(wish: KnowledgeWish) -> dict[str, JsonValue]:
     told: dict[str, JsonValue] = {"collection": INCIDENTS if past else PLAYBOOKS}
     if wish.sought is Sought.CATALOGUE:
         return told
+    if wish.sought is Sought.SECTION:
+        return {"document": wish.section.partition(" > ")[0]}
     told |= {name: value for name, value in wish.filters.items() if name in _SEARCHED_BY} if past else {}
     if past and (wish.incident or (told.keys() & {"technique"} and not wish.topic)):
         return told | ({"like_incident": wish.incident} if wish.incident else {})
