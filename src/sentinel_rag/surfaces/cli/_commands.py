@@ -424,15 +424,7 @@ COMMANDS: tuple[Command, ...] = (
         as_json("print names, descriptions and JSON schemas"),
     ),
     group("watchlist", "lists to compare rows with: list, show, put in, remove", "list"),
-    command(
-        "watchlist list",
-        "workspace.show_watchlists",
-        "the watchlists",
-        "--json",
-        ITEMS,
-        JSON,
-        WORKSPACE,
-    ),
+    command("watchlist list", "workspace.show_watchlists", "the watchlists", "--json", ITEMS, JSON, WORKSPACE),
     command(
         "watchlist show",
         "workspace.show_watchlists",
@@ -546,11 +538,7 @@ COMMANDS: tuple[Command, ...] = (
         '"containment of a phished account"',
         option("words", "the question; read from standard input when left out", nargs="*"),
         option(
-            "--collection",
-            "only this one",
-            action="append",
-            default=[],
-            choices=("playbooks", "sentinel_incidents"),
+            "--collection", "only this one", action="append", default=[], choices=("playbooks", "sentinel_incidents")
         ),
         option(
             "--severity",
@@ -814,9 +802,7 @@ COMMANDS: tuple[Command, ...] = (
             required=True,
         ),
         option(
-            "--clearance",
-            "how secret a hidden value a user key may have shown (default MEDIUM)",
-            choices=CLEARANCES,
+            "--clearance", "how secret a hidden value a user key may have shown (default MEDIUM)", choices=CLEARANCES
         ),
         option("--expires", "when it ends by itself", type=int, metavar="DAYS"),
         option("--rate", "how often it may ask, such as 600/60", type=rate, metavar="CALLS/SECONDS"),
@@ -845,14 +831,7 @@ COMMANDS: tuple[Command, ...] = (
         option("--overlap", "how long the old text still works", default=0, type=int, metavar="MINUTES"),
         as_json("print key and terms as JSON"),
     ),
-    command(
-        "keys revoke",
-        "keys.revoke",
-        "end a key, at once and for good",
-        "soc-bot",
-        KEY,
-        JSON,
-    ),
+    command("keys revoke", "keys.revoke", "end a key, at once and for good", "soc-bot", KEY, JSON),
     group("users", "the people who may sign in to the web surface, whether or not it runs", "list"),
     command(
         "users add",
