@@ -312,6 +312,8 @@ def left_behind(said: Frame, made: Decision, before: Decision | None, pointed: I
 def with_effect(said: Frame, made: Decision, before: Decision | None) -> Decision:
     """The decision, or a question back where words of the sentence change nothing in the last answer."""
     strange = _without_effect(said, made, before)
+    if strange and said.unread and said.has("whois"):  # who that is gets looked up
+        return ask(said, Unclear.UNREAD, *said.unread)
     return ask(made.frame, Unclear.NOTHING_NEW, *strange) if strange else made
 
 
