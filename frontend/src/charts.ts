@@ -1,4 +1,4 @@
-// Which chart the rows of a table are, by their form alone: a trend, a ranking, or none. Pure.
+// Which chart the rows of a table are, by their form alone: a trend, a ranking, the parts of a whole, or none. Pure.
 import { isSeverity } from "./severities.ts";
 import type { Evidence, Table } from "./wire.ts";
 
@@ -14,12 +14,14 @@ export interface Point {
   /** The label as a table has it. */
   full: string;
   values: number[];
+  /** How much of the whole it is, where that is told. */
+  percent?: number;
   /** Why nothing is known of it, where that is so. */
   unknown?: string;
 }
 
 export interface Chart {
-  kind: "trend" | "ranking";
+  kind: "trend" | "ranking" | "parts";
   title: string;
   of: string;
   series: Series[];
@@ -30,6 +32,11 @@ const MARKER = /^\[\d{1,6}\]$/;
 const COUNT = /^\d{1,12}(?:\.\d{1,6})?$/;
 const TIME = /^\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?: ?UTC|Z)?)?$/;
 const FEWEST = 3;
+const FEWEST_PARTS = 2;
+/** More parts than this nobody tells apart in a ring. */
+const MOST_PARTS = 6;
+/** What rounding may take from all parts together. */
+const WHOLE = [99, 101] as const;
 const MOST_TREND = 400;
 const MOST_RANKED = 15;
 
@@ -37,17 +44,20 @@ export function isTime(cell: string): boolean {
   return TIME.test(cell);
 }
 
-/** The chart of a table; null where its rows are neither a trend nor a ranking. */
+/** The chart of a table; null where its rows are nothing that is drawn. */
 export function chartOf(table: Table): Chart | null {
   const first = table.rows.every((row) => MARKER.test(row[0]?.trim() ?? "")) ? 1 : 0;
   const labels = table.rows.map((row) => row[first]?.trim() ?? "");
   const counted = table.columns.flatMap((_, column) =>
     column > first && table.rows.every((row) => COUNT.test(row[column]?.trim() ?? "")) ? [column] : [],
   );
-  if (table.rows.length < FEWEST || counted[0] !== first + 1) {
+  const value = (row: string[], column: number): number => Number(row[column]);
+  const percent = counted.find((column) => /^percent$/i.test(table.columns[column] ?? ""));
+  const whole = percent === undefined ? 0 : table.rows.reduce((sum, row) => sum + value(row, percent), 0);
+  const parts = percent !== undefined && percent > first + 1 && whole >= WHOLE[0] && whole <= WHOLE[1];
+  if (table.rows.length < (parts ? FEWEST_PARTS : FEWEST) || counted[0] !== first + 1) {
     return null;
   }
-  const value = (row: string[], column: number): number => Number(row[column]);
   if (table.rows.length <= MOST_TREND && evenSteps(labels)) {
     const severities = counted.filter((column) => isSeverity(table.columns[column] ?? ""));
     const drawn = severities.length > 1 ? severities.toReversed() : [first + 1];
@@ -69,14 +79,19 @@ export function chartOf(table: Table): Chart | null {
   const named = labels.every((label) => label !== "" && !COUNT.test(label) && !isTime(label));
   if (falls && named && new Set(labels).size === labels.length && (ranked[0] ?? 0) > 0) {
     return {
-      kind: "ranking",
-      title: table.title || `${table.columns[first] ?? ""} by ${(table.columns[first + 1] ?? "").toLowerCase()}`,
+      kind: parts && labels.length <= MOST_PARTS ? "parts" : "ranking",
+      title:
+        table.title ||
+        (parts
+          ? `Shares by ${(table.columns[first] ?? "").toLowerCase()}`
+          : `${table.columns[first] ?? ""} by ${(table.columns[first + 1] ?? "").toLowerCase()}`),
       of: table.columns[first] ?? "",
       series: [seriesOf(table.columns[first + 1] ?? "")],
       points: table.rows.slice(0, MOST_RANKED).map((row, place) => ({
         label: labels[place] ?? "",
         full: labels[place] ?? "",
         values: [value(row, first + 1)],
+        ...(parts ? { percent: value(row, percent) } : {}),
       })),
     };
   }

@@ -1,9 +1,10 @@
-// Charts: columns over time, bars of a ranking, the shares of a whole, dots with a median. Each is a picture with a name
+// Charts: columns over time, bars of a ranking, the parts of a whole, dots with a median. Each is a picture with a name
 // that says what it shows, and the same as a table behind it.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Chart, Point, Series } from "../charts.ts";
+import { isSeverity } from "../severities.ts";
 import { visible } from "../visible.ts";
 import { Scroll } from "./scroll.tsx";
 
@@ -14,9 +15,15 @@ const LEFT = 40;
 const RIGHT = 8;
 const USUAL = 720;
 
-/** A trend or a ranking that was found in the rows of a table. */
+/** What was found in the rows of a table. */
 export function ChartOf({ chart }: { chart: Chart }): JSX.Element {
-  return chart.kind === "trend" ? <Columns {...chart} /> : <Ranking {...chart} />;
+  return chart.kind === "trend" ? (
+    <Columns {...chart} />
+  ) : chart.kind === "parts" ? (
+    <Ring {...chart} />
+  ) : (
+    <Ranking {...chart} />
+  );
 }
 
 /** The room that a drawing has, in pixels: text in it keeps its size. */
@@ -104,7 +111,9 @@ export function Columns(props: Drawn & { note?: ComponentChildren }): JSX.Elemen
             </g>
           ))}
           {points.map((point, at) => (
-            <g key={point.full}>
+            <g key={point.full} class="hovered">
+              <title>{toldOf(point, series, sums[at] ?? 0)}</title>
+              <rect class="ground" x={LEFT + at * step} y={ABOVE} width={step} height={HEIGHT} />
               {point.unknown === undefined ? (
                 <Stack
                   values={point.values}
@@ -178,7 +187,7 @@ export function Ranking(props: Drawn): JSX.Element {
   const [place, room] = useRoom();
   const most = Math.max(1, ...points.map((point) => point.values[0] ?? 0));
   const names = Math.min(280, Math.max(96, Math.min(room * NAMES, longest(points) * 7 + 16)));
-  const bars = Math.max(40, room - names - 56);
+  const bars = Math.max(40, room - names - (points.some((point) => point.percent !== undefined) ? 96 : 56));
   const height = points.length * ROW + 4;
   const fits = Math.floor((names - 8) / LETTER);
   return (
@@ -192,6 +201,7 @@ export function Ranking(props: Drawn): JSX.Element {
             const label = visible(point.label);
             return (
               <g key={point.full}>
+                <title>{`${label}: ${amount(point)}`}</title>
                 <text class="name" x={names - 8} y={at * ROW + 17} text-anchor="end">
                   {label.length > fits ? `${label.slice(0, fits - 1)}…` : label}
                 </text>
@@ -205,7 +215,7 @@ export function Ranking(props: Drawn): JSX.Element {
                   rx={2}
                 />
                 <text class="value" x={names + long + 6} y={at * ROW + 17}>
-                  {value}
+                  {amount(point)}
                 </text>
               </g>
             );
@@ -215,6 +225,80 @@ export function Ranking(props: Drawn): JSX.Element {
       <Twin {...props} />
     </>
   );
+}
+
+const RADIUS = 60;
+const THICK = 26;
+const AROUND = 2 * Math.PI * RADIUS;
+
+/** The few parts of a whole as a ring, the largest first from the top, each with its count and its percent beside it. */
+export function Ring(props: Drawn): JSX.Element {
+  const { points } = props;
+  const total = points.reduce((sum, point) => sum + (point.values[0] ?? 0), 0);
+  const size = 2 * RADIUS + THICK + 4;
+  let before = 0;
+  return (
+    <>
+      <div class="ring">
+        <svg class="chart" role="img" width={size} height={size} viewBox={`${-size / 2} ${-size / 2} ${size} ${size}`}>
+          <title>{`${visible(props.title)}: ${points.map((point) => `${visible(point.label)} ${amount(point)}`).join(", ")}`}</title>
+          {points.map((point, at) => {
+            const long = ((point.values[0] ?? 0) / Math.max(1, total)) * AROUND;
+            const start = before;
+            before += long;
+            return (
+              <circle
+                key={point.full}
+                class={`arc ${toneOf(point, at)}`}
+                r={RADIUS}
+                stroke-width={THICK}
+                stroke-dasharray={`${Math.max(1, long - 2)} ${AROUND}`}
+                stroke-dashoffset={-start}
+                transform="rotate(-90)"
+              >
+                <title>{`${visible(point.label)}: ${amount(point)}`}</title>
+              </circle>
+            );
+          })}
+          <text class="figure" y={2} text-anchor="middle">
+            {total}
+          </text>
+          <text y={18} text-anchor="middle">
+            in all
+          </text>
+        </svg>
+        <ul class="parts">
+          {points.map((point, at) => (
+            <li key={point.full}>
+              <svg viewBox="0 0 8 8" aria-hidden="true">
+                <rect class={`swatch ${toneOf(point, at)}`} width={8} height={8} rx={1} />
+              </svg>
+              <span class="long">{visible(point.label)}</span>
+              <strong>{point.values[0] ?? 0}</strong>
+              <span class="quiet">{point.percent ?? 0} %</span>
+            </li>
+          ))}
+        </ul>
+      </div>
+      <Twin {...props} />
+    </>
+  );
+}
+
+/** A severity's own colour, else one of as many as a ring has parts. */
+function toneOf(point: Point, at: number): string {
+  return isSeverity(point.label) ? point.label.toLowerCase() : `part${at}`;
+}
+
+function amount(point: Point): string {
+  const count = String(point.values[0] ?? 0);
+  return point.percent === undefined ? count : `${count} · ${point.percent} %`;
+}
+
+function toldOf(point: Point, series: Series[], sum: number): string {
+  const parts = series.map(({ name }, at) => `${visible(name)} ${point.values[at] ?? 0}`).toReversed();
+  const whole = series.length > 1 ? `${sum} (${parts.join(", ")})` : String(sum);
+  return `${visible(point.full)}: ${point.unknown ?? whole}`;
 }
 
 /** The parts of a whole in one strip, with their counts as words beside it. */

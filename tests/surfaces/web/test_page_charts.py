@@ -65,6 +65,19 @@ def test_names_with_falling_counts_are_a_ranking_and_a_list_of_incidents_is_none
     assert chart(["Account", "Alerts"], []) is None
 
 
+def test_few_parts_with_percents_of_one_whole_are_a_ring_and_many_are_bars() -> None:
+    columns = ["Status", "Count", "Percent"]
+    found = chart(columns, [["Active", "6", "60"], ["New", "4", "40"]])
+    assert (found["kind"], found["title"]) == ("parts", "Shares by status")
+    assert [(each["label"], each["values"], each["percent"]) for each in found["points"]] == [
+        ("Active", [6], 60),
+        ("New", [4], 40),
+    ]
+    many = [[f"tactic {place}", "1", "12.5"] for place in range(8)]
+    assert (chart(columns, many)["kind"], chart(columns, many)["points"][0]["percent"]) == ("ranking", 12.5)
+    assert chart(columns, [["Active", "6", "30"], ["New", "4", "20"]]) is None
+
+
 def test_shares_are_those_of_one_call_and_of_more_than_one_severity() -> None:
     def piece(call: str, name: str, value: Any) -> dict[str, Any]:
         pointer = f"/summary/by_severity/{name}"

@@ -36,6 +36,8 @@ def _share(f: Frame, now: datetime) -> Decision | None:
     noun = next((item for item in f.items if item.sense("kind", frozenset({"incident", "alert"}))), None)
     if noun is None:
         return None
+    if not f.has(*_FILTERS):
+        return _group(f, now)
     behind, whole = part_of(f, noun.end, len(f.text)), _plain(f)
     before = _plain(part_of(f, 0, noun.end)) if behind.has(*_FILTERS) else _unfiltered(whole)
     parts = (before, _merged(before, behind) if behind.has(*_FILTERS) else whole)
@@ -51,6 +53,7 @@ def _group(f: Frame, now: datetime) -> Decision | None:
     if isinstance(calls, Decision):
         return calls
     said = (*f.all("group"), *f.all("attr"), *f.all("unit"), *(("day",) if f.has("op:trend") else ()))
+    said += ("severity",) if f.has("op:share") else ()  # the parts that are meant where none are named
     column = next((column for one in said if (column := _column(calls[0]).get(one))), "")
     if not column:
         return None

@@ -50,11 +50,9 @@ def acted(asked: FrameCompletion) -> Done | None:
         return _earlier(asked, asked.talk.decisions)
     if frame.has("talk:draw", "attr:draw") and not frame.has("name", "incident", "digits", "kind"):
         return _drawn(asked)
-    if (
-        frame.has("op:trend")
-        and frame.has("ref", "that")
-        and asked.only("op:trend", "op:list", "ref", "that", "relative")
-    ):
+    if frame.has("op:trend") and frame.has("ref", "that") and asked.only("op:trend", *_OF_A_PICTURE):
+        return _drawn(asked)
+    if frame.has("op:share") and asked.only("op:share", *_OF_A_PICTURE):
         return _drawn(asked)
     if frame.has("drop") and is_fragment(frame):
         base = asked.base(lists=True)
@@ -75,6 +73,7 @@ def acted(asked: FrameCompletion) -> Done | None:
     return None
 
 
+_OF_A_PICTURE = ("op:list", "ref", "that", "relative")
 _WITH_COUNTS = ("query_incidents", "get_threat_summary", "get_alert_trend", "get_top_entities")
 """Tools whose answers hold what is drawn of them."""
 
