@@ -43,6 +43,13 @@ export interface ImportReport {
   rejects: { line: number | null; reason: string }[];
   new_columns: Record<string, string>;
   notes: string[];
+  /** To the minute, UTC; empty where no row has a time. */
+  oldest: string;
+  newest: string;
+  columns: string[];
+  first: string[][];
+  /** Nothing was stored. */
+  trial: boolean;
   error: string;
   next_step: string;
 }

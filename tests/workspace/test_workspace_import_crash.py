@@ -23,7 +23,8 @@ import sys
 from pathlib import Path
 from sentinel_rag.workspace.workspace import Workspace
 workspace = Workspace.open(Path(sys.argv[1]))
-workspace.import_path(Path(sys.argv[2]), progress=lambda text: print(text, flush=True))
+print("Importing", flush=True)
+workspace.import_path(Path(sys.argv[2]))
 print("done", flush=True)
 """
 

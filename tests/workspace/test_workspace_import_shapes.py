@@ -388,6 +388,27 @@ def test_an_import_ends_with_questions_that_its_rows_answer(
     assert "sentinel ask 'what is incident 41" in out
     assert "sentinel ask 'processes on ws-17'" in out
     assert "sentinel ask 'what data do you have?'" in out
+    assert main(["workspace", "import", "--workspace", "lab", str(tmp_path / "hunt.csv")]) == 0
+    out = capsys.readouterr().out
+    assert "hunt.csv -> DeviceProcessEvents: 1 of 1 rows stored, 2026-11-28 13:02 UTC" in out
+    assert str(tmp_path) not in out
+    assert "sentinel ask --workspace lab 'processes on ws-17'" in out
+
+
+def test_a_check_tells_what_would_become_of_files_and_stores_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SENTINEL_HOME", str(tmp_path / "home"))
+    (tmp_path / "hunt.csv").write_text(hunted("ProcessCreated"))
+    for _ in range(2):  # the first left nothing that the second could find there already
+        assert main(["workspace", "import", "--check", str(tmp_path / "hunt.csv")]) == 0
+        out = capsys.readouterr().out
+        assert "hunt.csv -> DeviceProcessEvents: 1 of 1 rows would be stored" in out
+        assert "first row: " in out
+        assert "ActionType ProcessCreated" in out
+        assert "Ask, for example" not in out
+    assert main(["workspace", "tables"]) == 0
+    assert "has no rows yet" in capsys.readouterr().out
 
 
 def test_one_bad_file_of_several_stops_no_other(

@@ -80,11 +80,19 @@ export function DropBox(props: { words: string; accept: string; onFiles: (files:
   );
 }
 
+const DONE = { word: "done", tone: "ok" };
+
+function Sign({ word, tone }: { word: string; tone: string }): JSX.Element {
+  return <span class={`chip ${tone}`}>{word}</span>;
+}
+
 /** The files and what became of each; `children` draws what the server found. */
 export function Uploads<T>(props: {
   uploads: Upload<T>[];
   busy: string;
   children: (found: T, file: File) => ComponentChildren;
+  /** What became of a file that the server took, in a word. */
+  sign?: (found: T) => { word: string; tone: string };
   refused?: (upload: Upload<T>) => ComponentChildren;
 }): JSX.Element | null {
   return props.uploads.length === 0 ? null : (
@@ -93,7 +101,7 @@ export function Uploads<T>(props: {
         <li key={each.key}>
           <div class="row">
             <strong class="long">{visible(each.file.name)}</strong>
-            {each.found !== null ? <span class="chip ok">done</span> : null}
+            {each.found !== null ? <Sign {...(props.sign?.(each.found) ?? DONE)} /> : null}
             {each.refusal !== null ? <span class="chip bad">not taken</span> : null}
           </div>
           {each.found === null && each.refusal === null ? <p class="quiet">{props.busy}</p> : null}

@@ -2,13 +2,14 @@
 // answer, and what the workspace holds.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { ask } from "../api.ts";
 import { askNow } from "../draft.ts";
 import { type Read, useAnswer } from "../look.ts";
 import { Suggested } from "../parts/around.tsx";
 import { Card } from "../parts/card.tsx";
 import { Reading } from "../parts/reading.tsx";
+import { Scroll } from "../parts/scroll.tsx";
 import { Choice, Time } from "../parts/signs.tsx";
 import { Table } from "../parts/table.tsx";
 import { DropBox, Uploads, useUploads } from "../parts/upload.tsx";
@@ -29,10 +30,17 @@ export function ImportView({ session }: { session: Session }): JSX.Element {
   const [workspace, setWorkspace] = useState(names[0] ?? "");
   const [table, setTable] = useState("");
   const tables = useAnswer<Stored>(workspace === "" ? null : `/data?${new URLSearchParams({ workspace })}`);
+  const [looking, setLooking] = useState(false);
+  const looked = useRef(new Set<File>());
   const [uploads, add] = useUploads<Imported>((file) => {
-    const query = new URLSearchParams({ workspace, name: file.name, ...(table === "" ? {} : { table }) });
+    const trial = looking && !looked.current.has(file) ? { trial: "true" } : {};
+    const query = new URLSearchParams({ workspace, name: file.name, ...(table === "" ? {} : { table }), ...trial });
     return ask("PUT", `/data?${query}`, file);
   }, tables.again);
+  const store = (file: File): void => {
+    looked.current.add(file);
+    add([file]);
+  };
   if (workspace === "") {
     return (
       <div class="stack">
@@ -83,13 +91,17 @@ export function ImportView({ session }: { session: Session }): JSX.Element {
             accept={KINDS}
             onFiles={add}
           />
+          <label class="tick">
+            <input type="checkbox" checked={looking} onChange={(event) => setLooking(event.currentTarget.checked)} />
+            Look first: show what would become of a file, and store nothing
+          </label>
           <p class="label">
             A file is stored whole or not at all. The same file again adds nothing. What is open beside this page goes
             on and can ask of the rows at once.
           </p>
         </div>
-        <Uploads uploads={uploads} busy="Reading it in...">
-          {(found) => <Told found={found} />}
+        <Uploads uploads={uploads} busy="Reading it in..." sign={signOf}>
+          {(found, file) => <Told found={found} onStore={() => store(file)} />}
         </Uploads>
       </Card>
       <Watchlists workspace={workspace} />
@@ -98,9 +110,37 @@ export function ImportView({ session }: { session: Session }): JSX.Element {
   );
 }
 
-function Told({ found }: { found: Imported }): JSX.Element {
+/** What became of a file, in a word. */
+function signOf({ reports }: Imported): { word: string; tone: string } {
+  const stored = reports.reduce((sum, each) => sum + each.rows_stored, 0);
+  const there = reports.reduce((sum, each) => sum + each.duplicates_skipped, 0);
+  const failed = reports.filter((each) => each.error !== "" || each.rows_rejected > 0).length;
+  if (stored + there === 0) {
+    return { word: "nothing stored", tone: "bad" };
+  }
+  if (reports.some((each) => each.trial)) {
+    return { word: "looked at", tone: "" };
+  }
+  if (failed > 0) {
+    return { word: "in part", tone: "warn" };
+  }
+  return stored === 0 ? { word: "there already", tone: "" } : { word: "done", tone: "ok" };
+}
+
+function Told({ found, onStore }: { found: Imported; onStore: () => void }): JSX.Element {
+  const rows = found.reports.reduce((sum, each) => sum + each.rows_stored, 0);
   return (
     <>
+      {found.reports.some((each) => each.trial) ? (
+        <div class="row">
+          <button type="button" class="main" onClick={onStore} disabled={rows === 0}>
+            Store {counted(rows)} rows
+          </button>
+          <span class="label">
+            Nothing is stored yet. For another table, write its name above and choose the file again.
+          </span>
+        </div>
+      ) : null}
       {found.reports.map((each) => (
         <Report key={`${each.file} ${each.table}`} of={each} />
       ))}
@@ -134,14 +174,48 @@ function Report({ of }: { of: ImportReport }): JSX.Element {
     ...of.rejects.map((each) => `No row${each.line === null ? "" : ` in line ${each.line}`}: ${visible(each.reason)}`),
     ...(of.rows_rejected > of.rejects.length ? [`${counted(of.rows_rejected)} lines in all are no row.`] : []),
     ...(added.length > 0 ? [`New columns: ${added.map(visible).join(", ")}.`] : []),
-    ...of.notes.map(visible),
+    ...of.notes.map((note) =>
+      visible(note.replace(/ to choose another: --table NAME$/, " to choose another, name it above.")),
+    ),
   ];
   return (
     <>
       <p>
-        <strong>{counted(of.rows_stored)}</strong> of {counted(of.rows_read)} rows stored in{" "}
-        <strong>{visible(of.table)}</strong>.
+        <strong>{counted(of.rows_stored)}</strong> of {counted(of.rows_read)} rows{" "}
+        {of.trial ? "would be stored" : "stored"} in <strong>{visible(of.table)}</strong>.
+        {of.oldest === "" ? null : (
+          <span class="label">
+            {" "}
+            From {of.oldest} to {of.newest} UTC.
+          </span>
+        )}
       </p>
+      {of.trial && of.first.length > 0 ? (
+        <Scroll label={`First rows of ${visible(of.file)}`}>
+          <table>
+            <thead>
+              <tr>
+                {of.columns.map((column) => (
+                  <th key={column} scope="col">
+                    {visible(column)}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {of.first.map((row, place) => (
+                <tr key={place}>
+                  {row.map((cell, at) => (
+                    <td key={of.columns[at]}>
+                      <span class="clip">{visible(cell)}</span>
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      ) : null}
       {lines.length === 0 ? null : (
         <ul class="label">
           {lines.map((line) => (

@@ -42,12 +42,13 @@ class _Schema(WorkspaceOperation, frozen=True):
 class _Import(WorkspaceOperation, frozen=True):
     path: str
     table: str | None = None
+    trial: bool = False
 
     def run(self, workspace: Workspace) -> Any:
         path = Path(self.path)
         if not path.is_absolute():
             raise UsageError(f"The path {path} is not absolute.", next_step="Send the whole path of the file.")
-        reports = workspace.import_path(path, table=self.table)
+        reports = workspace.import_path(path, table=self.table, trial=self.trial)
         return {"reports": [report.to_dict() for report in reports], "questions": questions_of(reports)}
 
 

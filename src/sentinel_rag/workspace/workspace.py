@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from sentinel_rag.workspace.importing.importer import Importer, ProgressListener
+from sentinel_rag.workspace.importing.importer import Importer
 from sentinel_rag.workspace.importing.reports import ImportReport
 from sentinel_rag.workspace.incidents.incident_store import BookmarkStore, IncidentStore
 from sentinel_rag.workspace.queries import KqlAnswer, KqlEngine, QueryLimits, StopSignal, TimeRange
@@ -42,18 +42,17 @@ class Workspace:
     def folder(self) -> Path:
         return self._store.folder
 
-    def import_path(
-        self, path: Path, *, table: str | None = None, progress: ProgressListener | None = None
-    ) -> list[ImportReport]:
-        """Import a file, or every importable file of a folder; a report for each table that a file went to.
+    def import_path(self, path: Path, *, table: str | None = None, trial: bool = False) -> list[ImportReport]:
+        """Import a file, or every importable file of a folder; a report for each table that a file went to, or would
+        go to where it is a `trial`, which stores nothing.
 
         Raises SentinelError if a single file cannot be imported; in a folder such a file is a report with `error`.
         """
-        return self._importer.import_path(path, table=table, progress=progress)
+        return self._importer.import_path(path, table=table, trial=trial)
 
-    def generate(self, options: EstateOptions, *, progress: ProgressListener | None = None) -> EstateGuide:
+    def generate(self, options: EstateOptions) -> EstateGuide:
         """Write the sample estate in place of an earlier one; imported rows stay. Same options, same rows."""
-        return generate_estate(self._store, options, progress=progress)
+        return generate_estate(self._store, options)
 
     def tables(self, *, include_empty: bool = False) -> list[TableInfo]:
         """The tables that hold rows, by name; `include_empty` adds the known tables without any."""

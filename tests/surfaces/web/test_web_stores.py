@@ -87,6 +87,11 @@ def test_rows_of_a_file_are_imported_and_asked_about_and_the_same_file_adds_noth
         return sum(each["rows"] for each in tables if each["table"] == "SigninLogs")
 
     before = stored()
+    tried = put(ada, "/data", SIGN_INS.encode(), workspace="default", name="sign-ins.csv", trial="true")
+    assert tried.status == 200, tried.content
+    [report] = tried.body["reports"]
+    assert (report["trial"], report["rows_stored"], len(report["first"]), stored()) == (True, 2, 2, before)
+    assert tried.body["questions"] == []
     first = put(ada, "/data", SIGN_INS.encode(), workspace="default", name="sign-ins.csv")
     assert first.status == 200, first.content
     [report] = first.body["reports"]

@@ -368,6 +368,7 @@ COMMANDS: tuple[Command, ...] = (
         "incidents.csv --table SecurityIncident",
         option("path", "files or folders", nargs="+"),
         option("--table", "table to import into (default: found from the file)"),
+        flag("--check", "tell what would become of each file, and store nothing", dest="trial"),
         as_json("print the reports as JSON"),
         WORKSPACE,
     ),

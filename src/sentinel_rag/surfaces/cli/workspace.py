@@ -26,21 +26,20 @@ from sentinel_rag.workspace.sample.company import TENANT_ID
 from sentinel_rag.workspace.sample.options import EstateOptions
 
 SHOWN = 5
+MOST_NAMED = 8
 
 
-def import_files(path: Sequence[str], *, workspace: str | None, table: str | None, as_json: bool) -> int:
-    """Import files and folders; 0 if each was read, 1 if one could not be (the others are stored)."""
+def import_files(path: Sequence[str], *, workspace: str | None, table: str | None, trial: bool, as_json: bool) -> int:
+    """Import files and folders, or only tell what would become of them; 0 if each was read, 1 if one could not be (the
+    others are stored)."""
     settings = load_settings()
     _check_kept(settings, workspace)
     reports: list[ImportReport] = []
-    with (
-        waiting("Importing...", quiet=as_json),
-        workspace_access(settings, workspace, writes=True) as access,
-    ):
+    with waiting("Importing...", quiet=as_json), workspace_access(settings, workspace, writes=True) as access:
         name = access.name
         for each in path:
             try:
-                wanted = {"path": str(Path(each).absolute()), "table": table}
+                wanted = {"path": str(Path(each).absolute()), "table": table, "trial": trial}
                 reports += map(ImportReport.from_dict, access.ask("POST", "/admin/import", wanted)["reports"])
             except SentinelError as error:
                 if len(path) == 1:
@@ -51,15 +50,19 @@ def import_files(path: Sequence[str], *, workspace: str | None, table: str | Non
     if as_json:
         print_json([report.to_dict() for report in reports])
     else:
+        folders = [f"{Path(each).absolute().parent}/" for each in path]
         for report in reports:
-            _print_report(report)
-        print(f"Workspace: {name}")
+            _print_report(report, folders)
+        stored = sum(report.rows_stored for report in reports)
+        print(f"Workspace: {name}, {stored:,} rows {'would be ' if trial else ''}stored")
         questions = questions_of(reports)
         if questions:
             print("Ask, for example:")
+        beside = "" if workspace is None else f" --workspace {name}"
         for question in questions:
-            print(f"  sentinel ask {shlex.quote(safe_cell(question))}")
-        _tell_open_chat(settings, name)
+            print(f"  sentinel ask{beside} {shlex.quote(safe_cell(question))}")
+        if not trial:
+            _tell_open_chat(settings, name)
     return 1 if any(_failed(report) for report in reports) else 0
 
 
@@ -88,10 +91,7 @@ def generate(
         return 0
     given = {name: value for name, value in (("days", days), ("events", events), ("seed", seed)) if value is not None}
     options = EstateOptions(**given, end=None if end is None else _moment(end))
-    with (
-        waiting("Generating...", quiet=as_json),
-        workspace_access(settings, workspace, writes=True) as access,
-    ):
+    with waiting("Generating...", quiet=as_json), workspace_access(settings, workspace, writes=True) as access:
         name = access.name
         if (workspace or settings.workspace) is None and not settings.workspaces:
             _keep_apart(access)
@@ -202,8 +202,11 @@ def _failed(report: ImportReport) -> bool:
     return bool(report.error) or nothing
 
 
-def _print_report(report: ImportReport) -> None:
-    print(safe(report.sentence()))
+def _print_report(report: ImportReport, folders: Sequence[str]) -> None:
+    told = report.sentence()  # files are named without the folder that was asked for
+    for folder in folders:
+        told = told.replace(folder, "")
+    print(safe(told))
     if report.error:
         print(f"  Next: {safe(report.next_step)}")
     for misfit in report.misfits:
@@ -216,8 +219,13 @@ def _print_report(report: ImportReport) -> None:
         print(f"  rejected {place}{safe_cell(reject.reason)}")
     if report.rows_rejected > SHOWN:
         print(f"  ... and {report.rows_rejected - SHOWN:,} more; the workspace keeps them all")
-    if report.new_columns:
-        print(f"  new columns: {safe_cell(', '.join(report.new_columns))}")
+    added = list(report.new_columns or ())
+    if added:
+        more = f" and {len(added) - MOST_NAMED} more (--json)" if len(added) > MOST_NAMED else ""
+        print(f"  new columns: {safe_cell(', '.join(added[:MOST_NAMED]))}{more}")
+    if report.trial and report.first:
+        cells = zip(report.columns, report.first[0], strict=True)
+        print(f"  first row: {safe_cell(', '.join(f'{name} {cell[:60]}' for name, cell in cells))}")
     for note in report.notes:
         print(f"  {safe(note)}")
 

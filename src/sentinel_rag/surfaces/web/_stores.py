@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -116,15 +116,15 @@ class FilledStores:
         return list(found["tables"])
 
     async def add_rows(
-        self, workspace: str, name: str, parts: AsyncIterator[bytes], table: str | None, on_record: OnRecord
+        self, workspace: str, name: str, parts: AsyncIterator[bytes], on_record: OnRecord, **given: Any
     ) -> Any:
-        """Import one file; its reports, and questions that its rows answer."""
+        """Import one file; its reports, and questions that its rows answer. `given` is its table, and whether it is
+        only tried, which changes nothing and stands on no record."""
         zone = self._embedded(workspace)
-        async with (
-            self._received(name, parts, LARGEST_FILE) as file,
-            on_record(f"workspace {workspace}", "imported", name, file),
-        ):
-            return await self._ask(zone, "POST", "/admin/import", {"path": str(file.path), "table": table})
+        async with self._received(name, parts, LARGEST_FILE) as file:
+            recorded = nullcontext() if given["trial"] else on_record(f"workspace {workspace}", "imported", name, file)
+            async with recorded:
+                return await self._ask(zone, "POST", "/admin/import", {"path": str(file.path), **given})
 
     async def watchlists(self, workspace: str, kql: str) -> dict[str, Any]:
         """The answer of a query about them."""

@@ -10,9 +10,9 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     import duckdb
 
 
-ProgressListener = Callable[[str], None]
 MOST_COLUMNS = 1_000
 """Twice what a table of Log Analytics can have; a row of so many takes a minute, one of ten times as many hours."""
 MOST_WITHOUT_ROW = 1 << 20
@@ -53,6 +52,23 @@ _ENDS_OF_EXPORTS = (10_000, 30_000, 100_000)
 _FULL = "there may have been more."
 
 
+class _TriedError(Exception):
+    """Ends the transaction of a trial, so that nothing of it stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One way to read a file, by itself with the fast assumptions: `strict`, and not `thorough`."""
+
+    source: SourceFile
+    target: Path
+    folder: Path
+    table: str | None
+    trial: bool
+    strict: bool = True
+    thorough: bool = False
+
+
 class Importer:
     """Imports into `store`. One import at a time; queries go on meanwhile."""
 
@@ -61,18 +77,16 @@ class Importer:
         if not store.read_only:
             remove_leftovers(store)
 
-    def import_path(
-        self, path: Path, *, table: str | None = None, progress: ProgressListener | None = None
-    ) -> list[ImportReport]:
-        """Import a file or every importable file of a folder. Raises SentinelError for a single file."""
+    def import_path(self, path: Path, *, table: str | None = None, trial: bool = False) -> list[ImportReport]:
+        """Import a file or every importable file of a folder; a `trial` tells what would become of each, and stores
+        nothing. Raises SentinelError for a single file."""
         files = files_under(path)
         alone = not path.is_dir()
         reports: list[ImportReport] = []
         for file in files:
-            if progress is not None:
-                progress(f"Importing {file.name}...")
             try:
-                reports += self._import_packed(file, table) if is_packed(file) else self._import_file(file, table)
+                take = self._import_packed if is_packed(file) else self._import_file
+                reports += take(file, table, trial)
             except SentinelError as error:
                 if alone:
                     raise
@@ -88,14 +102,14 @@ class Importer:
             reports[-1] = replace(reports[-1], notes=(*reports[-1].notes, note))
         return reports
 
-    def _import_packed(self, path: Path, table: str | None) -> list[ImportReport]:
+    def _import_packed(self, path: Path, table: str | None, trial: bool) -> list[ImportReport]:
         """The files inside an archive or the sheets of a workbook, each told by its name in it."""
         reports: list[ImportReport] = []
         with staged(self._store) as folder:
             for inner, name in unpacked(path, folder):
                 shown = f"{path}: {name}"
                 try:
-                    reports += [replace(each, file=shown) for each in self._import_file(inner, table)]
+                    reports += [replace(each, file=shown) for each in self._import_file(inner, table, trial)]
                 except SentinelError as error:
                     message = str(error).replace(str(inner), name)
                     reports.append(
@@ -103,7 +117,7 @@ class Importer:
                     )
         return reports
 
-    def _import_file(self, path: Path, table: str | None) -> list[ImportReport]:
+    def _import_file(self, path: Path, table: str | None, trial: bool) -> list[ImportReport]:
         import duckdb
 
         started = time.perf_counter()
@@ -111,7 +125,7 @@ class Importer:
         with staged(self._store) as folder:
             source, target, notes = reshaped(source, place(source, folder), folder)
             try:
-                reports = self._attempts(source, target, folder, table)
+                reports = self._stored(_Attempt(source, target, folder, table, trial))
             except duckdb.Error as error:
                 if "No space left on device" in str(error):
                     raise UnavailableError(
@@ -126,42 +140,35 @@ class Importer:
         reports = [replace(each, notes=(*notes, *each.notes), duration_s=seconds) for each in reports]
         return [replace(report, rejects=report.rejects[:_SHOWN_REJECTS]) for report in reports]
 
-    def _attempts(self, source: SourceFile, target: Path, folder: Path, table: str | None) -> list[ImportReport]:
-        """Fast assumptions first; a transaction that proves one wrong is undone and repeated without it."""
+    def _stored(self, attempt: _Attempt) -> list[ImportReport]:
+        """The reports of the first attempt that holds; a transaction that proves an assumption wrong is undone and
+        repeated without it."""
         import duckdb
 
-        strict, thorough = True, False
         while True:
             try:
-                return self._store_rows(source, target, folder, table, strict=strict, thorough=thorough)
+                return self._attempted(attempt)
             except SeveralTablesError:
-                thorough = True
+                attempt = replace(attempt, thorough=True)
             except duckdb.InvalidInputException:
                 # The strict reader gives up on, for example, line ends of two kinds; the relaxed one does not.
-                if not strict:
+                if not attempt.strict:
                     raise
-                strict = False
+                attempt = replace(attempt, strict=False)
 
-    def _store_rows(
-        self, source: SourceFile, target: Path, folder: Path, table: str | None, *, strict: bool, thorough: bool
-    ) -> list[ImportReport]:
-        with self._store.writing() as cursor:
-            reports = _import_staged(cursor, source, target, folder, table, strict=strict, thorough=thorough)
-            _record(cursor, source, reports)
-            return reports
+    def _attempted(self, attempt: _Attempt) -> list[ImportReport]:
+        reports: list[ImportReport] = []
+        with suppress(_TriedError), self._store.writing() as cursor:
+            reports = [replace(each, trial=attempt.trial) for each in _import_staged(cursor, attempt)]
+            if attempt.trial:
+                raise _TriedError
+            _record(cursor, attempt.source, reports)
+        return reports
 
 
-def _import_staged(
-    cursor: duckdb.DuckDBPyConnection,
-    source: SourceFile,
-    target: Path,
-    folder: Path,
-    table: str | None,
-    *,
-    strict: bool,
-    thorough: bool,
-) -> list[ImportReport]:
-    rows = open_rows(cursor, source, target, strict=strict)
+def _import_staged(cursor: duckdb.DuckDBPyConnection, attempt: _Attempt) -> list[ImportReport]:
+    source, target, folder = attempt.source, attempt.target, attempt.folder
+    rows = open_rows(cursor, source, target, strict=attempt.strict)
     if not rows.headers:
         raise UnreadableFileError(
             f"{source.path} holds no row that can be read; the first fault is: {_first_fault(rows)}",
@@ -180,7 +187,8 @@ def _import_staged(
             next_step="Leave out what you do not ask about, or put it into one column as JSON.",
         )
     headers = clean_headers(rows.headers)
-    chosen = destinations(cursor, rows, headers, read_schema(cursor), path=source.path, table=table, thorough=thorough)
+    schema, table, thorough = read_schema(cursor), attempt.table, attempt.thorough
+    chosen = destinations(cursor, rows, headers, schema, path=source.path, table=table, thorough=thorough)
     if len(chosen) > 1:
         rows = materialised(cursor, rows, folder)
     says_null = source.says_null and source.format is Format.DELIMITED

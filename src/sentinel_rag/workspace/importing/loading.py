@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.workspace.importing.destinations import (
     AS_ASKED,
@@ -45,31 +45,13 @@ NULL_WORDS = ("null", "none", "nan", "nat", "n/a", "<null>")
 """What exports write for "no value" in a column that is not text; compared without case."""
 
 DATETIME_FORMATS = (
-    "%m/%d/%Y, %I:%M:%S.%g %p",
-    "%m/%d/%Y, %I:%M:%S %p",
-    "%m/%d/%Y %I:%M:%S.%g %p",
-    "%m/%d/%Y %I:%M:%S %p",
-    "%m/%d/%Y %I:%M %p",
-    "%m/%d/%Y %H:%M:%S.%g",
-    "%m/%d/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M",
-    "%m/%d/%Y",
-    "%a, %d %b %Y %H:%M:%S GMT",
-    "%b %d, %Y %I:%M:%S.%g %p",
-    "%b %d, %Y %I:%M:%S %p",
-    "%b %d, %Y %I:%M %p",
-    "%b %d, %Y, %I:%M:%S %p",
-    "%d.%m.%Y, %H:%M:%S.%g",
-    "%d.%m.%Y, %H:%M:%S",
-    "%d.%m.%Y, %H:%M",
-    "%d.%m.%Y %H:%M:%S.%g",
-    "%d.%m.%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y",
-    "%a %b %d %H:%M:%S %Y UTC",
-    "%a %b %d %H:%M:%S %Y",
-    "%Y%m%d%H%M%S.%g",
-)
+    "%m/%d/%Y, %I:%M:%S.%g %p", "%m/%d/%Y, %I:%M:%S %p", "%m/%d/%Y %I:%M:%S.%g %p", "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M %p", "%m/%d/%Y %H:%M:%S.%g", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%m/%d/%Y",
+    "%a, %d %b %Y %H:%M:%S GMT", "%b %d, %Y %I:%M:%S.%g %p", "%b %d, %Y %I:%M:%S %p", "%b %d, %Y %I:%M %p",
+    "%b %d, %Y, %I:%M:%S %p", "%d.%m.%Y, %H:%M:%S.%g", "%d.%m.%Y, %H:%M:%S", "%d.%m.%Y, %H:%M",
+    "%d.%m.%Y %H:%M:%S.%g", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y", "%a %b %d %H:%M:%S %Y UTC",
+    "%a %b %d %H:%M:%S %Y", "%Y%m%d%H%M%S.%g",
+)  # fmt: skip
 """Tried in order after ISO 8601. A date with slashes is American, month first, as the portal writes it in English; one
 with dots is German, day first. `20201016100000.049` is how WMI writes a time."""
 
@@ -96,12 +78,7 @@ def value_sql(text: str, type_: str) -> str:
         number = f"TRY_CAST({_present(text)} AS DOUBLE)"
         # A number beyond every double is cast to infinity, which is not what was written.
         return f"CASE WHEN NOT isinf({number}) OR contains(lower({text}), 'inf') THEN {number} END"
-    duckdb_type = {
-        "bool": "BOOLEAN",
-        "decimal": "DECIMAL(38,10)",
-        "guid": "UUID",
-        "timespan": "INTERVAL",
-    }[type_]
+    duckdb_type = {"bool": "BOOLEAN", "decimal": "DECIMAL(38,10)", "guid": "UUID", "timespan": "INTERVAL"}[type_]
     return f"TRY_CAST({_present(text)} AS {duckdb_type})"
 
 
@@ -180,6 +157,8 @@ def detected_type(counts: Sequence[int]) -> str:
 
 
 _MAX_RESCUES = 20
+_SHOWN_ROWS = 3
+_SHOWN_CELL = 200
 
 
 def materialised(cursor: duckdb.DuckDBPyConnection, rows: RawRows, folder: Path) -> RawRows:
@@ -197,12 +176,7 @@ def materialised(cursor: duckdb.DuckDBPyConnection, rows: RawRows, folder: Path)
 
 
 def load(
-    cursor: duckdb.DuckDBPyConnection,
-    rows: RawRows,
-    destination: Destination,
-    *,
-    file: str,
-    folder: Path,
+    cursor: duckdb.DuckDBPyConnection, rows: RawRows, destination: Destination, *, file: str, folder: Path
 ) -> ImportReport:
     """Convert and store the rows of one destination. The report counts rejects of this reading only."""
     schema = read_schema(cursor)
@@ -236,7 +210,26 @@ def load(
         new_columns=loaded.added,
         notes=tuple(notes),
         commonest=_commonest(cursor, loaded.place, destination.table, plan.columns()),
+        **_seen(cursor, loaded.place, plan.columns()),
     )
+
+
+def _seen(cursor: duckdb.DuckDBPyConnection, place: str, columns: Mapping[str, str]) -> dict[str, Any]:
+    """From when to when the rows of `place` are, and the first ones."""
+    names = [name for name in columns if name != UNFIT_COLUMN]
+    texts = ", ".join(f"left(CAST({quote_name(name)} AS VARCHAR), {_SHOWN_CELL})" for name in names)
+    rows = cursor.execute(f"SELECT {texts} FROM {place} LIMIT {_SHOWN_ROWS}").fetchall()  # noqa: S608 - names are quoted
+    filled = [at for at, _ in enumerate(names) if any(row[at] for row in rows)]
+    found: dict[str, Any] = {
+        "columns": tuple(names[at] for at in filled),
+        "first": tuple(tuple(row[at] or "" for at in filled) for row in rows),
+    }
+    if TIME_COLUMN in columns:
+        times = cursor.execute(f"SELECT min({TIME_COLUMN}), max({TIME_COLUMN}) FROM {place}").fetchone()  # noqa: S608
+        found |= zip(
+            ("oldest", "newest"), (f"{each:%Y-%m-%d %H:%M}" if each else "" for each in times or ()), strict=False
+        )
+    return found
 
 
 def _commonest(cursor: duckdb.DuckDBPyConnection, place: str, table: str, columns: Mapping[str, str]) -> dict[str, str]:

@@ -52,6 +52,14 @@ class ImportReport(JsonForm):
     notes: tuple[str, ...] = ()
     commonest: Mapping[str, str] = field(default_factory=dict)
     """Of the columns that questions name, the value that most rows of the file have."""
+    oldest: str = ""
+    newest: str = ""
+    """TimeGenerated of the rows read, to the minute; empty where none has one."""
+    columns: tuple[str, ...] = ()
+    first: tuple[tuple[str, ...], ...] = ()
+    """The first rows as they are typed, cell by cell under `columns`; of each column one of them has something."""
+    trial: bool = False
+    """Nothing was stored: `rows_stored` would have been."""
     error: str = ""
     next_step: str = ""
     duration_s: float = 0.0
@@ -59,8 +67,11 @@ class ImportReport(JsonForm):
     def sentence(self) -> str:
         """The report in one line for a person."""
         if self.error:
-            return f"{self.file}: {self.error}"
-        parts = [f"{self.file} -> {self.table}: {self.rows_stored:,} of {self.rows_read:,} rows stored"]
+            return self.error if self.error.startswith(self.file) else f"{self.file}: {self.error}"
+        stored = "would be stored" if self.trial else "stored"
+        parts = [f"{self.file} -> {self.table}: {self.rows_stored:,} of {self.rows_read:,} rows {stored}"]
+        if self.oldest:
+            parts.append(f"{self.oldest} to {self.newest} UTC" if self.newest != self.oldest else f"{self.oldest} UTC")
         if self.duplicates_skipped:
             parts.append(f"{self.duplicates_skipped:,} already there")
         if self.rows_rejected:
@@ -99,7 +110,7 @@ ANY = "what data do you have?"
 
 def questions_of(reports: Sequence[ImportReport]) -> tuple[str, ...]:
     """Up to three questions that name what the stored rows hold most often; none where nothing was stored."""
-    stored = [each for each in reports if each.rows_stored]
+    stored = [each for each in reports if each.rows_stored and not each.trial]
     if not stored:
         return ()
     return (*list(dict.fromkeys(_told(stored)))[: MOST - 1], ANY)

@@ -276,14 +276,10 @@ _HEARTBEAT_HOURS = 6
 _ROWS_A_STATEMENT = 40
 
 
-def generate_estate(
-    store: Store, options: EstateOptions, *, progress: Callable[[str], None] | None = None
-) -> EstateGuide:
+def generate_estate(store: Store, options: EstateOptions) -> EstateGuide:
     """Write the estate of `options` and say what it contains."""
-    tell = progress or (lambda text: None)
     end = options.end_time()
     start = end - timedelta(days=options.days)
-    tell("Writing incidents and alerts...")
     attack = StoryRows("attack", start=end - LENGTH, seed=options.seed)
     hijack = StoryRows("hijack", start=end - timedelta(hours=20), seed=options.seed)
     cases = [
@@ -307,7 +303,6 @@ def generate_estate(
         for table, added in tables.items():
             insert_rows(cursor, table, (row for row in added if row["TimeGenerated"] <= end))
         for table, background_table in company.data("background").items():
-            tell(f"Writing {table}...")
             count = round(options.events * background_table["share"])
             if count:
                 cursor.execute(background.statement(table, count))

@@ -120,8 +120,9 @@ async def add_rows(
     parts: File,
     recorded: Recorded,
     table: Annotated[str | None, Query(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,99}$", examples=["SigninLogs"])] = None,
+    trial: Annotated[bool, Query(description="Tell what would become of it, and store nothing.")] = False,
 ) -> Any:
-    return await stores.add_rows(workspace, name, parts, table, recorded)
+    return await stores.add_rows(workspace, name, parts, recorded, table=table, trial=trial)
 
 
 Alias = Annotated[str, Query(pattern=rf"^{ALIAS.pattern}$", examples=["VIPUsers"])]
