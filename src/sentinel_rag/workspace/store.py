@@ -223,7 +223,7 @@ class Store:
         return sorted(
             (TableInfo(name, count, _utc(oldest), _utc(newest)) for name, count, oldest, newest in rows
              if count or include_empty),
-            key=lambda table: table.name,
+            key=lambda table: table.name
         )  # fmt: skip
 
     def close(self) -> None:

@@ -137,7 +137,7 @@ def seconds_or_none(text: str) -> object:
 
 FAULT_KINDS = (
     "throttled", "timeout", "server_error", "html", "empty", "no_content", "truncated", "too_large", "partial",
-    "unauthorized", "forbidden", "conflict", "slow", "lost_answer", "other_columns", "late_rows",
+    "unauthorized", "forbidden", "conflict", "slow", "lost_answer", "other_columns", "late_rows"
 )  # fmt: skip
 """As `workspace.serving.faults` knows them; a test keeps the two equal."""
 CLEARANCES = ("LOW", "MEDIUM", "HIGH")

@@ -297,8 +297,7 @@ def _send(state: RunState, session_id: str, call: StolenCall) -> dict[str, Any]:
     gateway = state.zone("interceptor")
     if gateway is None:
         raise UnavailableError(
-            "The zones that run now have no gateway of their own.",
-            next_step="Stop them, then repeat: make demo",
+            "The zones that run now have no gateway of their own.", next_step="Stop them, then repeat: make demo"
         )
     body = {"session_id": session_id, "tool_name": call.tool, "args": call.arguments}
     status, answer = call_gateway(gateway.url, state.keys["agent"], "POST", "/v1/proxy-execute", body)

@@ -20,13 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import (
-    QueryError,
-    QueryErrorCode,
-    QueryFailedError,
-    TimeWindow,
-    format_time,
-)
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError, TimeWindow, format_time
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.freeform_query import bounded
 from sentinel_rag.sentinel.templates.template_registry import (

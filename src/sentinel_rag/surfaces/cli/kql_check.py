@@ -30,13 +30,7 @@ _NO_PARSER = "A simpler parser checked syntax, tables and columns, and not all o
 
 
 def check(
-    paths: Sequence[str],
-    *,
-    schema: str | None,
-    workspace: str | None,
-    guard: bool,
-    strict: bool,
-    as_json: bool,
+    paths: Sequence[str], *, schema: str | None, workspace: str | None, guard: bool, strict: bool, as_json: bool
 ) -> int:
     """Check every query of `paths`; 2 if one is not right or a file could not be read, 3 if there is no query."""
     from sentinel_rag.sentinel.kql_guard.fallback_process import FallbackParser

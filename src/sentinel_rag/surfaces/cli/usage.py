@@ -84,10 +84,7 @@ def _of_people(settings: Settings, since: str, until: str) -> list[QuestionCost]
     turns = record_schema(database, "turns", MIGRATIONS, what="The record of conversations")
     people = record_schema(database, "people", PEOPLE_TABLES, what="The accounts")
     record = ConversationRecord(file, clock=utc_now, keep_days=settings.chat_keep_days, records=turns, serves=False)
-    with (
-        closing(record),
-        closing(UserStore(people_folder(settings.home), clock=utc_now, records=people)) as accounts,
-    ):
+    with closing(record), closing(UserStore(people_folder(settings.home), clock=utc_now, records=people)) as accounts:
         names = {each.user_id: each.name for each in accounts.list()}
         return [replace(each, person=names.get(each.person, each.person)) for each in record.costs(since, until)]
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SMALL, NORMAL, LARGE = 8, 10, 13
 """Points of the letters of tables, of all else, and of figures."""
+PAGE_CM, SIDE_CM = 21.0, 1.8
+"""The width of A4, and of the margins beside the text."""
 INK, QUIET, RULE, DATA = "#161a20", "#59636f", "#dfe3e8", "#1d57b8"
 TONES = {"High": "#b42318", "Medium": "#8f5400", "Low": "#3c6285", "Informational": "#66707d"}
 """The colours of severities, those of the page."""
@@ -41,7 +43,8 @@ def as_docx(report: HandOver) -> bytes:
     document.core_properties.author = safe(report.head.exported_by)
     _style(document)
     for section in document.sections:
-        section.left_margin = section.right_margin = Cm(1.8)
+        section.left_margin = section.right_margin = Cm(SIDE_CM)
+        section.page_width, section.page_height = Cm(PAGE_CM), Cm(29.7)
         section.top_margin = section.bottom_margin = Cm(1.5)
     document.add_heading(safe(blocks.title(report)), 0)
     for block in map(_without_pictures, (*blocks.front_page(report), *blocks.annex(report))):
@@ -57,8 +60,8 @@ def _without_pictures(block: blocks.Block) -> blocks.Block:
         case blocks.Labelled(lines):
             return blocks.Items(tuple(f"{label}: {text}" for label, text in lines))
         case blocks.Strip(moments):
-            rows = tuple((each.at, blocks.line_of_time(each.place), each.text) for each in moments)
-            return blocks.Grid(("time", "when", "what"), rows)
+            rows = tuple((m.at, m.severity or m.where, m.text.removesuffix(f" ({m.severity})")) for m in moments)
+            return blocks.Grid(("time", "severity", "what"), rows)
         case blocks.Bars():
             return block.as_grid()
         case blocks.AnswerText(marked):
@@ -112,7 +115,7 @@ def _table(document: Document, grid: blocks.Grid, *, large: bool = False) -> Non
     """A table with lines between its rows alone, its head on every page; `large` sets its values as figures."""
     from docx.oxml import OxmlElement
     from docx.oxml.ns import qn
-    from docx.shared import Pt, RGBColor
+    from docx.shared import Cm, Pt, RGBColor
 
     if not grid.rows:
         document.add_paragraph(grid.nothing)
@@ -124,9 +127,13 @@ def _table(document: Document, grid: blocks.Grid, *, large: bool = False) -> Non
         for key, value in {"val": "single", "sz": "4", "color": RULE[1:]}.items():
             border.set(qn(f"w:{key}"), value)
         borders.append(border)
-    table._tbl.tblPr.append(borders)
+    table._tbl.tblPr.insert(1, borders)  # Word wants it behind the width, and before how the table looks
+    widths = [int(each * Cm(PAGE_CM - 2 * SIDE_CM)) for each in grid.widths()]
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = width
     for place, row in enumerate((grid.columns, *grid.plain_rows())):
-        for cell, text in zip(table.add_row().cells, row, strict=True):
+        for cell, text, width in zip(table.add_row().cells, row, widths, strict=True):
+            cell.width = width
             run = cell.paragraphs[0].add_run(_text(text))
             run.font.size = Pt(LARGE if large and place else SMALL)
             run.bold = bool(place) and (large or text in TONES)
@@ -181,7 +188,15 @@ def as_pdf(report: HandOver) -> bytes:
     told = [setter.paragraph(blocks.title(report), "title")]
     for block in (*blocks.front_page(report), *blocks.annex(report)):
         told += setter.set(block)
-    document.build(told)
+
+    def foot(canvas: Any, page: Any) -> None:
+        canvas.setFont(FONT, 7)
+        canvas.setFillColor(QUIET)
+        canvas.drawRightString(
+            A4[0] - MARGIN - FRAME, MARGIN / 2, f"{setter.text(blocks.title(report))[:80].strip()}, page {page.page}"
+        )
+
+    document.build(told, onFirstPage=foot, onLaterPages=foot)
     return written.getvalue()
 
 
@@ -257,7 +272,7 @@ class _Setter:
                     yield self.paragraph(nothing, "text")
                 yield Spacer(1, 3)
             case blocks.Grid():
-                yield from self._table(block.columns, block.plain_rows(), block.nothing)
+                yield from self._table(block)
             case blocks.Figures(items):
                 yield self._figures(items)
             case blocks.Strip():
@@ -269,20 +284,19 @@ class _Setter:
         """A text in its style; its own new lines stay."""
         from reportlab.platypus import Paragraph as Flowing
 
-        lines = escape(self._text(text)).replace("\n", "<br/>")
+        lines = escape(self.text(text)).replace("\n", "<br/>")
         return Flowing(lines, self._styles[style], bulletText=bullet)
 
-    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> Iterator[Flowable]:
+    def _table(self, grid: blocks.Grid) -> Iterator[Flowable]:
         from reportlab.platypus import Spacer, Table
 
-        if not rows:
-            if nothing:
-                yield self.paragraph(nothing, "text")
+        if not grid.rows:
+            if grid.nothing:
+                yield self.paragraph(grid.nothing, "text")
             return
-        wanted = [min(60, max(len(columns[at]) + 1, *(len(row[at]) for row in rows), 5)) for at in range(len(columns))]
-        head = [self.paragraph(each, "head") for each in columns]
-        cells = [[self.paragraph(cell[:MOST_CELL], self._toned(cell)) for cell in row] for row in rows]
-        widths = [self._width * each / sum(wanted) for each in wanted]
+        head = [self.paragraph(each, "head") for each in grid.columns]
+        cells = [[self.paragraph(cell[:MOST_CELL], self._toned(cell)) for cell in row] for row in grid.plain_rows()]
+        widths = [self._width * each for each in grid.widths()]
         table = Table([head, *cells], colWidths=widths, repeatRows=1, splitInRow=1)
         table.setStyle(
             [
@@ -342,7 +356,7 @@ class _Setter:
         )
         return table
 
-    def _text(self, text: str) -> str:
+    def text(self, text: str) -> str:
         """The text with every character that the font lacks written as its code, so that nothing is lost unseen."""
         return "".join(
             each if each == "\n" or ord(each) in self._known else f"\\u{{{ord(each):x}}}" for each in safe(text)

@@ -27,9 +27,7 @@ def svg(chart: Chart) -> str:
     """The chart as an `<svg>` element, with its numbers as text, for those who do not see bars."""
     most = max(value for _, value in chart.bars) or 1
     height = _ROW * len(chart.bars) + 4
-    drawn = [
-        f'<svg class="chart" role="img" viewBox="0 0 {_WIDTH} {height}" aria-label="{html_text(_said(chart))}">',
-    ]
+    drawn = [f'<svg class="chart" role="img" viewBox="0 0 {_WIDTH} {height}" aria-label="{html_text(_said(chart))}">']
     for place, (label, value) in enumerate(chart.bars):
         y = place * _ROW + 2
         long = (_WIDTH - _LABEL - 80) * value / most

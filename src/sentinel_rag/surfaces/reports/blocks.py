@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, Marked
 from sentinel_rag.surfaces.rendering.visible import plain
 from sentinel_rag.surfaces.reports.building import (
@@ -88,7 +89,19 @@ def figures(report: HandOver) -> tuple[tuple[str, str], ...]:
     waits = sum(each.came_of_it.startswith("waits") for each in front.deeds)
     counts = {"Actions done": done, "Not done": len(front.deeds) - done - waits, "Waiting": waits}
     told = [(name, str(count)) for name, count in counts.items() if count or name != "Not done"]
-    return (*about, *told, ("Open points", str(len(report.open_questions))))
+    return (*about, *told, ("Open points", str(len(open_points(report)))))
+
+
+def open_points(report: HandOver) -> tuple[str, ...]:
+    """The incidents that are not closed, then what the questions left open."""
+    alone = report.head.incident
+    still = [each for each in report.front.incidents if each.open and alone in ("", each.number)]
+    numbers, free = ([each.number for each in some] for some in (still, [each for each in still if not each.owner]))
+    told = [f"The incident is {each.status}; its owner is {each.owner or 'nobody yet'}." for each in still if alone]
+    if not alone:
+        told += [f"Open incidents: {', '.join(numbers)}."] if still else []
+        told += [f"Without an owner: {', '.join(free)}."] if free else []
+    return (*told, *report.open_questions)
 
 
 def summary(report: HandOver) -> Iterator[str]:
@@ -127,7 +140,7 @@ def head_lines(report: HandOver) -> tuple[tuple[str, str], ...]:
         ("Conversation", head.conversation_id),
         ("Workspace", head.workspace or "-"),
         ("Questions", f"{len(report.facts)} ({answered} answered), {span}"),
-        ("Open", f"{len(report.open_questions)}"),
+        ("Open", f"{len(open_points(report))}"),
         ("Actions", f"{len(report.actions)}"),
         ("Hidden values", _hidden(report)),
     ]
@@ -159,7 +172,7 @@ def _hidden(report: HandOver) -> str:
     return "none"
 
 
-MOST_INCIDENTS, MOST_MOMENTS, MOST_NAMES, MOST_LINES = 6, 10, 4, 5
+MOST_INCIDENTS, MOST_MOMENTS, MOST_NAMES, MOST_LINES = 6, 12, 4, 5
 """What the first page shows of each; more stands in the annex, and is told."""
 
 
@@ -205,6 +218,8 @@ class Items:
     quiet: bool = False
 
 
+ROOM = 88
+"""Letters of a table that fit beside each other on a page."""
 Cell = str | tuple[str, ...]
 """The text of a cell, or its lines."""
 
@@ -219,6 +234,16 @@ class Grid:
     nothing: str = ""
     cites: int | None = None
     named: bool = False
+
+    def widths(self) -> list[float]:
+        """The share of the width of each column: room for its longest word, and more by how much it holds."""
+        rows = [self.columns, *self.plain_rows()]
+        words = [max(len(word) for row in rows for word in row[at].split() or [""]) for at in range(len(self.columns))]
+        least = [min(word + 2, ROOM // 4) for word in words]
+        more = [max(0, min(60, max(len(row[at]) for row in rows)) - low) for at, low in enumerate(least)]
+        spare = max(0, ROOM - sum(least)) / (sum(more) or 1)
+        wide = [low + spare * each for low, each in zip(least, more, strict=True)]
+        return [each / sum(wide) for each in wide]
 
     def plain_rows(self) -> list[list[str]]:
         """The rows with every cell on one line."""
@@ -298,7 +323,7 @@ def front_page(report: HandOver) -> Iterator[Block]:
         yield from _more(len(front.incidents) - MOST_INCIDENTS, "incidents")
     if front.happened:
         yield PartHeading("What happened, in UTC")
-        yield strip_of(front.happened[:MOST_MOMENTS])
+        yield strip_of(_worst(front.happened))
         yield from _more(len(front.happened) - MOST_MOMENTS, "moments")
     if front.scope:
         yield PartHeading("Scope")
@@ -308,8 +333,8 @@ def front_page(report: HandOver) -> Iterator[Block]:
     yield Grid(("asked", "what", "decided", "came of it"), deeds[:MOST_LINES], NO_ACTIONS)
     yield from _more(len(deeds) - MOST_LINES, "actions")
     yield PartHeading("Open points")
-    yield Items(report.open_questions[:MOST_LINES], NOTHING_OPEN)
-    yield from _more(len(report.open_questions) - MOST_LINES, "open points")
+    yield Items(open_points(report)[:MOST_LINES], NOTHING_OPEN)
+    yield from _more(len(open_points(report)) - MOST_LINES, "open points")
     yield Paragraph(HUMAN, quiet=True)
 
 
@@ -326,7 +351,7 @@ def annex(report: HandOver) -> Iterator[Block]:
     for fact in report.facts:
         yield from _fact(fact, zone)
     yield PartHeading("Annex: all open points")
-    yield Items(report.open_questions, NOTHING_OPEN)
+    yield Items(open_points(report), NOTHING_OPEN)
     yield PartHeading("Annex: actions and approvals, as recorded")
     actions = tuple((both(a.at, zone), a.tool, a.what, a.came_of_it, a.audit_id) for a in report.actions)
     yield Grid(("time", "tool", "with", "what came of it", "audit id"), actions, NO_ACTIONS)
@@ -350,6 +375,12 @@ def annex(report: HandOver) -> Iterator[Block]:
 def _evidence_cells(row: EvidenceRow) -> tuple[Cell, ...]:
     values = tuple(f"{name}: {plain(value)}" for name, value in row.fields)
     return (row.number, str(row.turn), f"{row.tool} {row.call_id}", row.place, values, row.audit_id)
+
+
+def _worst(moments: Sequence[TimelineEntry]) -> list[TimelineEntry]:
+    """What was done and the most severe alerts, as many as the first page holds, in order of time."""
+    ranked = sorted(range(len(moments)), key=lambda at: SEVERITIES[::-1].index(moments[at].severity or SEVERITIES[-1]))
+    return [moments[at] for at in sorted(ranked[:MOST_MOMENTS])]
 
 
 def strip_of(moments: Sequence[TimelineEntry]) -> Strip:

@@ -473,7 +473,7 @@ def _decision(decided: Mapping[str, Any] | None, people: Mapping[str, str]) -> s
     return f"{word} by {who}{comment}"
 
 
-MOST_SAID = 5
+MOST_SAID = 6
 """Sentences of an answer that stand on the first page."""
 _FIELDS = ("title", "severity", "status", "owner")
 _ENTITY = re.compile(r"/rows/\d+/entities/([^/]+)/\d+")
@@ -552,14 +552,18 @@ def _change(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: str(values.get("after") or "")}
 
 
-def _alerts(rows: Iterable[EvidenceRow]) -> Iterator[TimelineEntry]:
+def _alerts(rows: Iterable[EvidenceRow]) -> Iterable[TimelineEntry]:
+    """Each alert once, with its severity where a row told it."""
+    found: dict[tuple[str, str], TimelineEntry] = {}
     for row in rows:
         values = dict(row.fields)
         at = values.get("start_time") or values.get("time")
         if _ALERT.fullmatch(row.place) and isinstance(at, str) and values.get("name"):
             severity = str(values.get("severity") or "")
             words = f"{values['name']} ({severity})" if severity else str(values["name"])
-            yield TimelineEntry(at, "alert", words, row.number, severity)
+            if severity or (at, str(values["name"])) not in found:
+                found[at, str(values["name"])] = TimelineEntry(at, "alert", words, row.number, severity)
+    return found.values()
 
 
 def _scope(rows: Iterable[EvidenceRow]) -> Iterator[tuple[str, tuple[str, ...]]]:

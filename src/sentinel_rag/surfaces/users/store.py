@@ -52,12 +52,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
-_SCOPES = {
-    Role.ANALYST: Scope.USER,
-    Role.APPROVER: Scope.APPROVE,
-    Role.AUDITOR: Scope.AUDIT,
-    Role.ADMIN: Scope.ADMIN,
-}
+_SCOPES = {Role.ANALYST: Scope.USER, Role.APPROVER: Scope.APPROVE, Role.AUDITOR: Scope.AUDIT, Role.ADMIN: Scope.ADMIN}
 
 
 def scopes_of(roles: Collection[Role]) -> frozenset[Scope]:

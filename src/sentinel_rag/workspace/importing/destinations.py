@@ -57,7 +57,7 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
         "TimeGeneratedUtc": "TimeGenerated",
         "CompromisedHost": "CompromisedEntity",
         "ExtendedLink": "ExtendedLinks",
-    },
+    }
 }
 """Names that other programs (msticpy, the alerts' own API) give to columns of a table: under theirs no question would
 find them."""
@@ -191,7 +191,7 @@ _LEAST_TELLING = 4
 _COMMON = frozenset({
     "SigninLogs", "SecurityAlert", "SecurityIncident", "SecurityEvent", "AuditLogs", "OfficeActivity", "AzureActivity",
     "CommonSecurityLog", "Syslog", "DeviceProcessEvents", "DeviceNetworkEvents", "DeviceFileEvents",
-    "DeviceLogonEvents", "EmailEvents", "IdentityLogonEvents",
+    "DeviceLogonEvents", "EmailEvents", "IdentityLogonEvents"
 })  # fmt: skip
 """Tables that a file is rather of than of others with the same columns."""
 _MOST_NAMED, _NO_ACCIDENT = 3, 10
@@ -202,7 +202,7 @@ _ACTIONS: Mapping[str, str] = {
         "DeviceFileEvents": ("FileCreated", "FileModified", "FileDeleted", "FileRenamed"),
         "DeviceRegistryEvents": (
             "RegistryKeyCreated", "RegistryKeyDeleted", "RegistryKeyRenamed", "RegistryValueSet",
-            "RegistryValueDeleted",
+            "RegistryValueDeleted"
         ),
         "DeviceImageLoadEvents": ("ImageLoaded",),
         "DeviceLogonEvents": ("LogonSuccess", "LogonFailed", "LogonAttempted"),
@@ -211,8 +211,8 @@ _ACTIONS: Mapping[str, str] = {
             "ConnectionAcknowledged", "InboundConnectionAccepted", "InboundConnectionAttempt",
             "ListeningConnectionCreated", "DnsConnectionInspected", "HttpConnectionInspected", "SslConnectionInspected",
             "NetworkSignatureInspected", "IcmpConnectionInspected", "SshConnectionInspected",
-            "NtlmAuthenticationInspected",
-        ),
+            "NtlmAuthenticationInspected"
+        )
     }.items()
     for action in actions
 }  # fmt: skip

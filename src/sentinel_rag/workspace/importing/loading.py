@@ -50,7 +50,7 @@ DATETIME_FORMATS = (
     "%a, %d %b %Y %H:%M:%S GMT", "%b %d, %Y %I:%M:%S.%g %p", "%b %d, %Y %I:%M:%S %p", "%b %d, %Y %I:%M %p",
     "%b %d, %Y, %I:%M:%S %p", "%d.%m.%Y, %H:%M:%S.%g", "%d.%m.%Y, %H:%M:%S", "%d.%m.%Y, %H:%M",
     "%d.%m.%Y %H:%M:%S.%g", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y", "%a %b %d %H:%M:%S %Y UTC",
-    "%a %b %d %H:%M:%S %Y", "%Y%m%d%H%M%S.%g",
+    "%a %b %d %H:%M:%S %Y", "%Y%m%d%H%M%S.%g"
 )  # fmt: skip
 """Tried in order after ISO 8601. A date with slashes is American, month first, as the portal writes it in English; one
 with dots is German, day first. `20201016100000.049` is how WMI writes a time."""

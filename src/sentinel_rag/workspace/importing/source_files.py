@@ -64,8 +64,7 @@ def files_under(path: Path) -> list[Path]:
     files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix.lower() in SUFFIXES | PACKED)
     if not files:
         raise UnreadableFileError(
-            f"The folder {path} holds no file to import.",
-            next_step=f"Files end in {', '.join(sorted(SUFFIXES))}.",
+            f"The folder {path} holds no file to import.", next_step=f"Files end in {', '.join(sorted(SUFFIXES))}."
         )
     return files
 

@@ -60,12 +60,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     },
     "Ip": {"Address": "address", "Location": "location", "ThreatIntelligence": "threatIntelligence"},
     "Url": {"Url": "url"},
-    "File": {
-        "Directory": "directory",
-        "Name": "fileName",
-        "Host": "hostEntityId",
-        "FileHashes": "fileHashEntityIds",
-    },
+    "File": {"Directory": "directory", "Name": "fileName", "Host": "hostEntityId", "FileHashes": "fileHashEntityIds"},
     "FileHash": {"Algorithm": "algorithm", "Value": "hashValue"},
     "Process": {
         "ProcessId": "processId",

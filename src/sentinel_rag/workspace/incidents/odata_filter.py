@@ -69,11 +69,7 @@ MAX_CHARACTERS = 4_000
 MAX_COMPARISONS = 50
 MAX_DEPTH = 20
 _OPERATORS = {"eq": "=", "ne": "<>", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-_VALUES = {
-    "text": "a text in quotes",
-    "number": "a whole number",
-    "time": "a time such as 2026-11-01T00:00:00Z",
-}
+_VALUES = {"text": "a text in quotes", "number": "a whole number", "time": "a time such as 2026-11-01T00:00:00Z"}
 _FUNCTIONS = {"contains": "contains", "startswith": "starts_with", "endswith": "ends_with"}
 
 

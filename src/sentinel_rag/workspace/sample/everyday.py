@@ -90,36 +90,36 @@ def _scan(entities: EntityList, person: Employee, rng: random.Random) -> None:
 _KINDS = (
     _Kind(
         "Unfamiliar sign-in properties", "Medium", "AADIP", ("InitialAccess",), ("T1078",),
-        "Sign-in with properties not seen before for this user.", _sign_in,
+        "Sign-in with properties not seen before for this user.", _sign_in
     ),
     _Kind(
         "Password spray against several accounts", "Medium", "SENTINEL", ("CredentialAccess",), ("T1110",),
-        "Many accounts failed to sign in from one address.", _spray,
+        "Many accounts failed to sign in from one address.", _spray
     ),
     _Kind(
         "Malware was detected and removed", "Low", "MDE", ("Execution",), ("T1204",),
-        "A downloaded file was found to be malicious and removed.", _malware,
+        "A downloaded file was found to be malicious and removed.", _malware
     ),
     _Kind(
         "Suspicious PowerShell command line", "Medium", "MDE", ("Execution",), ("T1059",),
-        "PowerShell was started with a policy bypass.", _script,
+        "PowerShell was started with a policy bypass.", _script
     ),
     _Kind(
         "Email reported by user as phishing", "Low", "MDO", ("InitialAccess",), ("T1566",),
-        "A user reported a message.", _mail,
+        "A user reported a message.", _mail
     ),
     _Kind(
         "Port scan from the internet", "Informational", "SENTINEL", ("Reconnaissance",), ("T1595",),
-        "Several closed ports of a server were tried from outside.", _scan,
+        "Several closed ports of a server were tried from outside.", _scan
     ),
     _Kind(
         "Unfamiliar sign-in properties", "Low", "AADIP", ("InitialAccess",), ("T1078",),
-        "Sign-in with properties not seen before for this user.", _sign_in,
+        "Sign-in with properties not seen before for this user.", _sign_in
     ),
     _Kind(
         "Impossible travel activity", "High", "MCAS", ("InitialAccess",), ("T1078",),
-        "Two sign-ins lie further apart than one can travel.", _sign_in,
-    ),
+        "Two sign-ins lie further apart than one can travel.", _sign_in
+    )
 )  # fmt: skip
 
 

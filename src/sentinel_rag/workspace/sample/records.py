@@ -84,9 +84,7 @@ class EntityList:
             {
                 "Directory": directory,
                 "Name": name,
-                "FileHashes": [
-                    {"$id": str(hash_number), "Algorithm": "SHA256", "Value": sha256, "Type": "filehash"},
-                ],
+                "FileHashes": [{"$id": str(hash_number), "Algorithm": "SHA256", "Value": sha256, "Type": "filehash"}],
                 "Host": {"$ref": str(self._host)},
                 "Type": "file",
             }

@@ -205,12 +205,7 @@ class ArmAuthentication:
         self.workspace_path = f"{resource_id}/providers/Microsoft.SecurityInsights"
 
     def guarded(
-        self,
-        operation: str,
-        handler: Handler,
-        *,
-        writes: bool = False,
-        api_versions: tuple[str, ...] = API_VERSIONS,
+        self, operation: str, handler: Handler, *, writes: bool = False, api_versions: tuple[str, ...] = API_VERSIONS
     ) -> Callable[[Request], Awaitable[Response]]:
         """`handler` in a thread, behind the checks and the rate limits; `operation` names it in the limits."""
 

@@ -39,12 +39,7 @@ class LocalRequests:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and _THIS_MACHINE.refused(scope["headers"]) is not None:
             refusal = JSONResponse(
-                {
-                    "error": {
-                        "code": "HostNotAllowed",
-                        "message": "This server answers requests of this machine only.",
-                    }
-                },
+                {"error": {"code": "HostNotAllowed", "message": "This server answers requests of this machine only."}},
                 status_code=403,
             )
             await refusal(scope, receive, send)

@@ -103,11 +103,7 @@ class QuerySlots:
     """Places for queries. For one event loop; `counts` is read and written there only."""
 
     def __init__(
-        self,
-        *,
-        running: int = CONCURRENT_QUERIES,
-        waiting: int = LONGEST_QUEUE,
-        longest_wait_s: float = LONGEST_WAIT_S,
+        self, *, running: int = CONCURRENT_QUERIES, waiting: int = LONGEST_QUEUE, longest_wait_s: float = LONGEST_WAIT_S
     ) -> None:
         self._most_running = running
         self._most_waiting = waiting
