@@ -32,6 +32,7 @@ const MARKER = /^\[\d{1,6}\]$/;
 const COUNT = /^\d{1,12}(?:\.\d{1,6})?$/;
 const TIME = /^\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?: ?UTC|Z)?)?$/;
 const FEWEST = 3;
+const DAY_MS = 86_400_000;
 const FEWEST_PARTS = 2;
 /** More parts than this nobody tells apart in a ring. */
 const MOST_PARTS = 6;
@@ -58,7 +59,8 @@ export function chartOf(table: Table): Chart | null {
   if (table.rows.length < (parts ? FEWEST_PARTS : FEWEST) || counted[0] !== first + 1) {
     return null;
   }
-  if (table.rows.length <= MOST_TREND && evenSteps(labels)) {
+  const times = table.rows.length <= MOST_TREND ? evenSteps(labels) : null;
+  if (times !== null) {
     const severities = counted.filter((column) => isSeverity(table.columns[column] ?? ""));
     const drawn = severities.length > 1 ? severities.toReversed() : [first + 1];
     const days = labels.every((label) => label.length <= 10 || /[ T]00:00/.test(label));
@@ -67,11 +69,11 @@ export function chartOf(table: Table): Chart | null {
       title: table.title || `${table.columns[first + 1] ?? ""} by time`,
       of: table.columns[first] ?? "",
       series: drawn.map((column) => seriesOf(table.columns[column] ?? "")),
-      points: table.rows.map((row, place) => ({
-        label: shortTime(labels[place] ?? "", days),
-        full: labels[place] ?? "",
-        values: drawn.map((column) => value(row, column)),
-      })),
+      points: times.map((place) => {
+        const full = typeof place === "string" ? place : (labels[place] ?? "");
+        const row = typeof place === "string" ? undefined : table.rows[place];
+        return { label: shortTime(full, days), full, values: drawn.map((column) => (row ? value(row, column) : 0)) };
+      }),
     };
   }
   const ranked = table.rows.map((row) => value(row, first + 1));
@@ -120,16 +122,34 @@ function seriesOf(name: string): Series {
   return { name, tone: isSeverity(name) ? name.toLowerCase() : "" };
 }
 
-/** Whether these are times, each as far behind the one before as all others. */
-function evenSteps(labels: string[]): boolean {
+/** The places of times that follow each other in equal steps, and between them the steps that have no row: a count of
+ * what is there leaves out where nothing is. Null for others. */
+function evenSteps(labels: string[]): (number | string)[] | null {
   if (!labels.every(isTime)) {
-    return false;
+    return null;
   }
   const times = labels.map((label) => Date.parse(label.replace(/ UTC$/, "Z").replace(" ", "T")));
   const steps = times.slice(1).map((time, place) => time - (times[place] ?? 0));
-  const [step] = steps;
+  const step = Math.min(...steps);
   // A day of another length, where clocks are set, is a step as well.
-  return step !== undefined && step > 0 && steps.every((each) => Math.abs(each - step) <= 3_600_000 && each > 0);
+  const slack = step > DAY_MS / 2 ? DAY_MS / 24 : 0;
+  const whole = steps.map((each) => Math.round(each / step));
+  const even = steps.every((each, place) => Math.abs(each - (whole[place] ?? 0) * step) <= slack);
+  const missing = whole.reduce((sum, each) => sum + each - 1, 0);
+  if (!(step > 0 && even && missing <= labels.length / 2 && labels.length + missing <= MOST_TREND)) {
+    return null;
+  }
+  return times.flatMap((time, place) => [
+    place,
+    ...Array.from({ length: (whole[place] ?? 1) - 1 }, (_, at) => alike(time + (at + 1) * step, labels[place] ?? "")),
+  ]);
+}
+
+/** A time written as `label` is. */
+function alike(time: number, label: string): string {
+  const zone = /(?: UTC|Z)$/.exec(label)?.[0] ?? "";
+  const told = new Date(time).toISOString().slice(0, label.length - zone.length);
+  return `${/\dT\d/.test(label) ? told : told.replace("T", " ")}${zone}`;
 }
 
 function shortTime(label: string, days: boolean): string {

@@ -131,6 +131,15 @@ def test_a_ranking_is_drawn_by_its_first_count_against_the_largest() -> None:
     assert [row[3] for row in drawn[1:]] == ["#" * 20, "#" * 5]
 
 
+def test_where_a_ranking_has_too_little_room_the_bars_stay_and_columns_behind_them_go() -> None:
+    names = ("Account", "Failures", "Reasons", "First")
+    rows = [(f"someone.{at}@woodgrove.example", str(9 - at), "Invalid password. " * 4, "long ago") for at in range(5)]
+    target = Console(width=80, force_terminal=True, file=StringIO())
+    lines = [each.plain for each in table_lines(Table(names, tuple(rows), picture=RANKING), target, whole=False)]
+    assert lines[2].split() == ["someone.0@woodgrove.example", "9", "█" * 20]
+    assert lines[-1] == "(not shown: Reasons, First)"
+
+
 def test_a_share_is_drawn_against_the_sum() -> None:
     drawn = table(("Name", "Count"), ("High", "1"), ("Low", "3"), picture=Picture.SHARE)
     assert [row[2].split(maxsplit=1) for row in drawn[1:]] == [["#####", "25 %"], ["###############", "75 %"]]

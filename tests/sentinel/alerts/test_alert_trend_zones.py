@@ -99,6 +99,15 @@ async def test_a_day_lasts_25_hours_when_the_clocks_go_back_and_its_hours_are_25
 
 
 @pytest.mark.anyio
+async def test_no_bucket_lies_in_the_future(estate: Any) -> None:
+    """The clock stands at Saturday noon: the week of now has six days so far."""
+    week = {"start_time": "2024-10-28T00:00:00Z", "end_time": "2024-11-04T00:00:00Z"}
+    assert [time for time, _ in await counts(estate, **week, interval="1d")] == [
+        f"2024-{day}T00:00:00Z" for day in ("10-28", "10-29", "10-30", "10-31", "11-01", "11-02")
+    ]
+
+
+@pytest.mark.anyio
 async def test_a_zone_with_half_hours_has_its_own_midnight(estate: Any) -> None:
     india = await counts(estate, interval="1d", timezone="Asia/Kolkata")
     assert india[0] == ("2024-03-30T18:30:00Z", 2)

@@ -50,6 +50,14 @@ def test_equal_steps_of_time_with_counts_are_a_trend_stacked_by_severity() -> No
     assert chart(["Time", "Alerts"], uneven) is None
 
 
+def test_a_day_without_a_row_keeps_its_place_in_a_trend() -> None:
+    days = [[f"2026-11-{day} 00:00:00 UTC", "3"] for day in (16, 17, 18, 20, 21)]
+    points = chart(["Day", "Sign-ins"], days)["points"]
+    assert [(each["label"], each["values"]) for each in points][2:4] == [("11-18", [3]), ("11-19", [0])]
+    assert points[3]["full"] == "2026-11-19 00:00:00 UTC"
+    assert len(points) == 6
+
+
 def test_names_with_falling_counts_are_a_ranking_and_a_list_of_incidents_is_none() -> None:
     ranked = [["[1]", "asa", "8", "3"], ["[2]", "noah", "6", "0"], ["[3]", "kwame", "6", "2"]]
     found = chart(["", "Account", "Alerts", "High"], ranked)

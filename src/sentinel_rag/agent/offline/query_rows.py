@@ -16,6 +16,7 @@ from sentinel_rag.agent.answers.writer import AnswerWriter, Fact, phrase
 from sentinel_rag.agent.planner.plan import Plan, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Picture
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 from sentinel_rag.language.frames import Frame
@@ -212,7 +213,9 @@ def say_rows(scene: Scene, _: str) -> None:
     if left := ordered[MOST_COLUMNS:]:
         writer.fixed(f"Columns without room here: {', '.join(map(plain, left))}.")
     shown = ordered[:MOST_COLUMNS]
-    writer.table("", shown, [[rows.cell(place, name) for name in shown] for place in range(len(scene.run.rows))])
+    cells = [[rows.cell(place, name) for name in shown] for place in range(len(scene.run.rows))]
+    drawn = scene.plan.frame.has("op:trend", "op:share", "attr:draw", "talk:draw")
+    writer.table("", shown, cells, picture=Picture.RANKING if drawn else Picture.NONE)
 
 
 def say_alike(scene: Scene, _: str) -> None:

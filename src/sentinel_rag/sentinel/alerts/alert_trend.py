@@ -212,16 +212,13 @@ def _counts_by_quarter(answer: LogsTable) -> dict[datetime, dict[str, int]]:
 def _bounds(
     window: TimeWindow, quarters: Mapping[datetime, Mapping[str, int]], now: datetime
 ) -> tuple[datetime, datetime] | None:
-    """First moment and end of the buckets; None for an open window without rows."""
+    """First moment and end of the buckets, of which none lies in the future; None for an open window without rows."""
     start = window.start or min(quarters, default=None)
     if start is None:
         return None
-    if window.end is not None:
-        return start, window.end
     newest = max(quarters, default=start) + _FINEST
-    if window.start is not None:
-        return start, max(now, start + _FINEST, newest)
-    return start, newest
+    until = newest if window == TimeWindow() else max(now, start + _FINEST, newest)
+    return start, until if window.end is None else min(until, window.end)
 
 
 def _buckets(quarters: Mapping[datetime, Mapping[str, int]], edges: list[datetime]) -> list[dict[str, JsonValue]]:

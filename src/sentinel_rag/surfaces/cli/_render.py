@@ -450,7 +450,9 @@ def one_line_each(names: Sequence[str], rows: Sequence[Sequence[str]], width: in
     """The rows with one line each in `width` cells, cut cells with `sign` at their end; None if that cannot be."""
     names, rows = _to_the_minute(names, rows)
     columns = [_Column(number, name, [row[number] for row in rows]) for number, name in enumerate(names)]
-    longest = max(columns, key=lambda each: (each.whole, each.number))
+    drawn = next((each.number for each in columns if each.number and not each.name), len(columns))
+    stay = [each for each in columns if each.number < drawn or each.name.strip().lower() in _STAY]  # beside a picture
+    longest = max(stay, key=lambda each: (each.whole, each.number))
     shown = list(columns)
 
     def room() -> int:
@@ -458,9 +460,8 @@ def one_line_each(names: Sequence[str], rows: Sequence[Sequence[str]], width: in
         return width - EDGES - ONE_LINE_BETWEEN * (len(shown) - 1) - rest
 
     while room() < min(PROSE, longest.most):
-        movable = [
-            each for each in shown if each.number > 1 and each is not longest and each.name.strip().lower() not in _STAY
-        ]
+        movable = [each for each in shown if each.number > 1 and each.name and each is not longest]
+        movable = [each for each in movable if each.name.strip().lower() not in _STAY]
         if not movable:
             break
         shown.remove(movable[-1])
@@ -620,8 +621,8 @@ def _dense(found: OneLineEach, rules: _Rules, target: Console) -> Iterator[Text]
     told = ["cells that end in … are cut"] if found.cut else []
     told += [f"not shown: {', '.join(name.strip() for name in found.left_out)}"] if found.left_out else []
     if told:
-        text = f"({'; '.join(told)})"
-        yield Text(text.replace("…", "...") if plain_lines(target) else text, style=NOT_WHOLE)
+        text = f"({'; '.join(told)})".replace("…", "..." if plain_lines(target) else "…")
+        yield from _wrapped(Text(text, style=NOT_WHOLE), target.width, target)
 
 
 def _marked(name: str, cell: str) -> str:

@@ -25,8 +25,7 @@ from sentinel_rag.workspace.importing.reports import ImportReport, questions_of
 from sentinel_rag.workspace.sample.company import TENANT_ID
 from sentinel_rag.workspace.sample.options import EstateOptions
 
-SHOWN = 5
-MOST_NAMED = 8
+SHOWN, MOST_NAMED = 5, 8
 
 
 def import_files(path: Sequence[str], *, workspace: str | None, table: str | None, trial: bool, as_json: bool) -> int:
