@@ -19,26 +19,15 @@ from sentinel_rag.contracts.query_results import (
     invalid_argument,
 )
 from sentinel_rag.language.notes import note
+from sentinel_rag.language.text import toml_beside
 from sentinel_rag.sentinel.arguments import window_from, within
 from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.logs.kql_literals import string_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView, build_result, lower_bound, one_line
 
-# fmt: off
-KNOWN_TABLES = (
-    "AADNonInteractiveUserSignInLogs", "AADRiskyUsers", "AADServicePrincipalSignInLogs", "AADUserRiskEvents",
-    "AlertEvidence", "AlertInfo", "Anomalies", "AuditLogs", "AWSCloudTrail", "AzureActivity",
-    "AzureDiagnostics", "BehaviorAnalytics", "CloudAppEvents", "CommonSecurityLog", "DeviceEvents",
-    "DeviceFileEvents", "DeviceImageLoadEvents", "DeviceInfo", "DeviceLogonEvents", "DeviceNetworkEvents",
-    "DeviceNetworkInfo", "DeviceProcessEvents", "DeviceRegistryEvents", "DnsEvents", "EmailAttachmentInfo",
-    "EmailEvents", "EmailUrlInfo", "Event", "Heartbeat", "HuntingBookmark", "IdentityInfo",
-    "IdentityLogonEvents", "LAQueryLogs", "MicrosoftGraphActivityLogs", "OfficeActivity", "Operation",
-    "ProtectionStatus", "SecurityAlert", "SecurityEvent", "SecurityIncident", "SentinelAudit", "SentinelHealth",
-    "SigninLogs", "Syslog", "ThreatIntelIndicators", "ThreatIntelligenceIndicator", "ThreatIntelObjects",
-    "UrlClickEvents", "Usage", "UserPeerAnalytics", "VMConnection", "W3CIISLog", "Watchlist", "WindowsEvent",
-)
-# fmt: on
+_DATA = toml_beside(__package__, "workspace_tables.toml")
+KNOWN_TABLES = tuple(_DATA["known"].split())
 
 
 _MEASURES = "summarize Rows = count(), Oldest = min(TimeGenerated), Newest = max(TimeGenerated)"
@@ -249,28 +238,7 @@ _FOUND_COLUMNS = (
     Column("found_in", "dynamic"),
     Column("found", "string"),
 )
-_ABOUT: dict[str, tuple[str, ...]] = {
-    "account": (
-        *("UserPrincipalName", "AccountUpn", "AccountName", "TargetUserName", "Account", "UserId", "Caller"),
-        *("RecipientEmailAddress", "InitiatingProcessAccountName", "SourceUserName", "UserName"),
-    ),
-    "host": ("DeviceName", "Computer", "HostName", "SourceHostName"),
-    "address": (
-        *("IPAddress", "RemoteIP", "ClientIP", "SourceIP", "CallerIpAddress", "IpAddress", "IPAddress_string"),
-        *("SenderIPv4", "HostIP"),
-    ),
-    "activity": (
-        *("ActionType", "Operation", "OperationNameValue", "AppDisplayName", "OperationName", "DeliveryAction"),
-        *("DeviceAction", "AlertName", "Title", "Activity", "EventID"),
-    ),
-    # What was acted on is what a reader decides by: of a process its command line, of a mail its subject.
-    "object": (
-        *("ProcessCommandLine", "CommandLine", "NewProcessName", "RemoteUrl", "Url", "Subject", "FolderPath"),
-        *("FileName", "RegistryKey", "Name", "QueryName", "OfficeObjectId", "ObjectName", "ResourceId", "_ResourceId"),
-        *("SyslogMessage", "InitiatingProcessCommandLine"),
-    ),
-    "outcome": ("ResultType", "ResultStatus", "ActivityStatusValue", "Result", "Status"),
-}
+_ABOUT = {about: tuple(columns.split()) for about, columns in _DATA["about"].items()}
 _TYPE_BEHIND = re.compile(r"_(?:string|dynamic|guid|long|int|real|bool|datetime)$")
 """What a union adds to a column that has several types."""
 
