@@ -98,6 +98,16 @@ async def test_what_nobody_read_is_told_by_the_numbers_of_rows_until_it_is_read(
     assert "host c1.5" in second
 
 
+async def test_an_address_inside_is_not_followed_by_sign_ins(desk):
+    addresses = [{"kind": "ip", "name": name} for name in ("10.20.0.26", "203.0.113.66", "fd00::7")]
+    whole = {**WHOLE, "entities": {"ip": addresses}}
+    at = desk(ANSWER, gateway=estate(get_incident_detail=rows_result([whole])))
+    await at.ask("What happened in incident 40?")
+    told = at.results()[-1].rpartition("</tool_result>")[2]
+    assert "ip c1.5 in the logs (signins_from_ip, ...)" in told
+    assert "ip c1.4, c1.6 in the logs (network_connections_to_ip, ...)" in told
+
+
 async def test_incidents_of_a_short_list_that_nobody_opened_are_told(desk):
     at = desk(calls_reply(("query_incidents", {})), ANSWER)
     await at.ask("Which one is worst?")

@@ -9,6 +9,9 @@ The gateway judges these calls like any other. Nothing is read before an order: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from ipaddress import ip_address, ip_network
 from itertools import groupby
 from typing import Any
 
@@ -42,8 +45,13 @@ OWN_RULES = "Azure Sentinel"
 """The product that SecurityAlert names for an analytics rule."""
 DOSSIER, EVENTS = "get_incident_detail", "get_alert_events"
 _NAMED_BY = ("name", "number", "alert_id", "host_name", "account_name", "address", "upn")
-_FOLLOWED = {"account": "account_activity_timeline", "host": "process_on_host", "ip": "signins_from_ip"}
-"""Kinds of entities that have a history of their own, and a stored query that tells it."""
+_FOLLOWED = (
+    *(("account", "account_activity_timeline"), ("host", "process_on_host")),
+    *(("ip", "signins_from_ip"), ("ip", "network_connections_to_ip")),
+)
+"""Kinds of entities that have a history of their own, and a stored query that tells it; of an address inside the last
+one, since nobody signs in from there."""
+_INSIDE = tuple(map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")))
 
 _OF_LOGS = ("run_kql_query", "search_logs")
 
@@ -150,13 +158,23 @@ def not_read(results: Results, fresh: frozenset[str]) -> str:
         else "",
         *(
             f"{kind} {found} in the logs ({query}, ...)"
-            for kind, query in _FOLLOWED.items()
-            if (found := _told(named, kind, lambda row: any(_names(row) & said for said in asked)))
+            for kind, query in _FOLLOWED
+            if (found := _told(named, kind, partial(_is_followed, query, asked)))
         ),
         f"incidents {unopened} ({DOSSIER})" if unopened else "",
     ]
     told = "; ".join(part for part in parts if part)
     return f"(Not read so far: {told}. Read what your answer will rest on, and leave the rest.)" if told else ""
+
+
+def _is_followed(query: str, asked: Sequence[frozenset[str]], row: Row) -> bool:
+    """Whether a call names the row's thing already, or this query does not tell its history."""
+    if row.kind == "ip":
+        with suppress(ValueError):
+            address = ip_address(str(row.cells.get("name")))
+            if any(address in each for each in _INSIDE) is not (query == _FOLLOWED[-1][1]):
+                return True
+    return any(_names(row) & said for said in asked)
 
 
 def _told(results: Sequence[Result], kind: str, known: Callable[[Row], bool]) -> str:
