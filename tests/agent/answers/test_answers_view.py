@@ -79,6 +79,34 @@ def test_pages_show_every_row_once():
     assert [int(number) for number in seen] == list(range(1, 61))
 
 
+def hits(count, **cells):
+    return [
+        {"table": "SigninLogs", "time": f"2026-11-28T{23 - n:02}:00:00Z", "found_in": ["IPAddress"], **cells}
+        for n in range(count)
+    ]
+
+
+def test_hits_of_a_search_that_differ_in_their_time_are_told_once():
+    made = result([*hits(2, account="anna"), *hits(5, account="bob"), *hits(1, account="eve")], tool="search_logs")
+    text = shown(made).text
+    assert "[c1.3-7] are alike but for their time, the last 2026-11-28T19:00:00Z" in text
+    assert "[c1.1-2] are alike" in text
+    assert "[c1.8] " in text
+    assert text.count("bob") == 1
+    assert shown(made, fields=["account", "time"]).text.count("bob") == 5
+    page = shown(made, limit=1)
+    assert page.next_row == 3
+
+
+def test_a_search_says_where_the_other_columns_of_its_rows_are_read():
+    held = Results()
+    held.add(result(hits(2), tool="search_logs"))
+    asked = {"result": "c1", "fields": ["SHA256"]}
+    told = read_rows(asked, held, limit=9_000, counter=COUNTER, now=NOW)
+    assert "no column 'SHA256'" in told
+    assert "run_kql_query" in told
+
+
 def test_a_page_names_the_call_that_reads_on():
     page = shown(result(incidents(60)), limit=500)
     assert f'read_rows {{"result":"c1","from":{page.next_row}}}' in page.text

@@ -8,7 +8,7 @@ that was read before, and any column by its name, without asking a tool again.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -128,7 +128,12 @@ def read_rows(
     columns = list(dict.fromkeys(column for each in result.rows for column in each.cells))
     unknown = [field for field in fields if field not in columns]
     if unknown:
-        return f"{name} has no column {unknown[0]!r}. Its columns: {', '.join(columns)}."
+        raw = (
+            " Other columns of its rows are read from their table, with run_kql_query."
+            if result.tool == _SEARCH
+            else ""
+        )
+        return f"{name} has no column {unknown[0]!r}. Its columns: {', '.join(columns)}.{raw}"
     if result.rows and first > len(result.rows):
         return f"{name} has {len(result.rows)} rows; there is no row {first}."
     age = "" if result.read_at is None else show_age(now - result.read_at)
@@ -146,6 +151,7 @@ def _page(result: Result) -> tuple[int, int, int]:
 
 QUERY = "run_kql_query"
 """The tool whose rows do not say by their kind which log table they are of."""
+_SEARCH = "search_logs"
 _END = "</tool_result>"
 
 
@@ -210,7 +216,7 @@ def _fitting(
         head = block.head()
         room -= sum(counter.count(line) + 1 for line in head)
         begun = False
-        for text in block.rows():
+        for text, rows_told in block.rows():
             size = counter.count(text) + 1
             if size > room and count:
                 return lines, count
@@ -219,7 +225,7 @@ def _fitting(
                 begun = True
             lines.append(text)
             room -= size
-            count += 1
+            count += rows_told
     return lines, count
 
 
@@ -229,6 +235,7 @@ class _Block:
     def __init__(self, rows: Sequence[Row], width: int, fields: Sequence[str]) -> None:
         self._rows = rows
         self._width = width
+        self._folds = "found_in" in rows[0].cells and not fields
         hidden = hidden_columns(rows[0])
         held: dict[str, int] = {}
         for row in rows:
@@ -261,8 +268,16 @@ class _Block:
         told = ", ".join(self._empty[:_MOST_ITEMS]) + (f" and {more} other columns" if more > 0 else "")
         return [*lines, f"empty in every row: {told}"] if self._empty else lines
 
-    def rows(self) -> list[str]:
-        return [self._text(row) for row in self._rows]
+    def rows(self) -> Iterator[tuple[str, int]]:
+        """The lines with how many rows each tells: hits of a search that differ in their time alone are told once."""
+        for _, run in groupby(self._rows, key=self._without_time):
+            first, *others = run
+            alike = f"[{first.ref}-{others[-1].number}] are alike but for their time" if others else ""
+            last = f"\n  {alike}, the last {self._cell(others[-1], 'time')}" if others else ""
+            yield f"{self._text(first)}{last}", 1 + len(others)
+
+    def _without_time(self, row: Row) -> object:
+        return [cell for cell in row.cells.items() if cell[0] != "time"] if self._folds else row.ref
 
     def _text(self, row: Row) -> str:
         cells = [self._cell(row, column) for column in self._table]
