@@ -12,17 +12,21 @@ from sentinel_rag.surfaces.reports.as_documents import as_docx, as_pdf
 from sentinel_rag.surfaces.reports.as_html import as_html
 from sentinel_rag.surfaces.reports.as_text import as_csv, as_markdown
 from sentinel_rag.surfaces.reports.building import HandOver, Head, ReportTurn, hand_over
+from sentinel_rag.surfaces.reports.readings import Calls, Reading, calls_for
 
 __all__ = [
     "FORMATS",
+    "Calls",
     "HandOver",
     "Head",
+    "Reading",
     "ReportTurn",
     "as_csv",
     "as_docx",
     "as_html",
     "as_markdown",
     "as_pdf",
+    "calls_for",
     "hand_over",
     "written",
 ]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 SMALL, NORMAL, LARGE = 8, 10, 13
 """Points of the letters of tables, of all else, and of figures."""
-PAGE_CM, SIDE_CM = 21.0, 1.8
-"""The width of A4, and of the margins beside the text."""
 INK, QUIET, RULE, DATA = "#161a20", "#59636f", "#dfe3e8", "#1d57b8"
 TONES = {"High": "#b42318", "Medium": "#8f5400", "Low": "#3c6285", "Informational": "#66707d"}
 """The colours of severities, those of the page."""
@@ -43,8 +41,7 @@ def as_docx(report: HandOver) -> bytes:
     document.core_properties.author = safe(report.head.exported_by)
     _style(document)
     for section in document.sections:
-        section.left_margin = section.right_margin = Cm(SIDE_CM)
-        section.page_width, section.page_height = Cm(PAGE_CM), Cm(29.7)
+        section.left_margin = section.right_margin = Cm(1.8)
         section.top_margin = section.bottom_margin = Cm(1.5)
     document.add_heading(safe(blocks.title(report)), 0)
     for block in map(_without_pictures, (*blocks.front_page(report), *blocks.annex(report))):
@@ -57,11 +54,6 @@ def as_docx(report: HandOver) -> bytes:
 def _without_pictures(block: blocks.Block) -> blocks.Block:
     """A block as one that needs no mark, picture or link."""
     match block:
-        case blocks.Labelled(lines):
-            return blocks.Items(tuple(f"{label}: {text}" for label, text in lines))
-        case blocks.Strip(moments):
-            rows = tuple((m.at, m.severity or m.where, m.text.removesuffix(f" ({m.severity})")) for m in moments)
-            return blocks.Grid(("time", "severity", "what"), rows)
         case blocks.Bars():
             return block.as_grid()
         case blocks.AnswerText(marked):
@@ -107,6 +99,13 @@ def _write(document: Document, block: blocks.Block) -> None:
                 document.add_paragraph(nothing)
         case blocks.Grid():
             _table(document, block)
+        case blocks.Labelled(lines):
+            for label, text in lines:
+                paragraph = document.add_paragraph()
+                paragraph.add_run(f"{_text(label)}: ").bold = True
+                paragraph.add_run(_text(text))
+        case blocks.Strip():
+            _strip(document, block)
         case blocks.Figures():
             _table(document, block.as_grid(), large=True)
 
@@ -115,32 +114,62 @@ def _table(document: Document, grid: blocks.Grid, *, large: bool = False) -> Non
     """A table with lines between its rows alone, its head on every page; `large` sets its values as figures."""
     from docx.oxml import OxmlElement
     from docx.oxml.ns import qn
-    from docx.shared import Cm, Pt, RGBColor
+    from docx.shared import Pt, RGBColor
 
     if not grid.rows:
         document.add_paragraph(grid.nothing)
         return
     table = document.add_table(rows=0, cols=len(grid.columns))
+    rows = [[_text(cell) for cell in row] for row in (grid.columns, *grid.plain_rows())]
+    points = LARGE if large else SMALL
+    widths = blocks.column_widths(rows, PAGE_POINTS, lambda text: len(text) * points * 0.56 + 12)
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = Pt(width)
     borders = OxmlElement("w:tblBorders")
     for name in ("top", "bottom", "insideH"):
         border = OxmlElement(f"w:{name}")
         for key, value in {"val": "single", "sz": "4", "color": RULE[1:]}.items():
             border.set(qn(f"w:{key}"), value)
         borders.append(border)
-    table._tbl.tblPr.insert(1, borders)  # Word wants it behind the width, and before how the table looks
-    widths = [int(each * Cm(PAGE_CM - 2 * SIDE_CM)) for each in grid.widths()]
-    for column, width in zip(table.columns, widths, strict=True):
-        column.width = width
-    for place, row in enumerate((grid.columns, *grid.plain_rows())):
+    table._tbl.tblPr.append(borders)
+    for place, row in enumerate(rows):
         for cell, text, width in zip(table.add_row().cells, row, widths, strict=True):
-            cell.width = width
-            run = cell.paragraphs[0].add_run(_text(text))
+            cell.width = Pt(width)
+            run = cell.paragraphs[0].add_run(text)
             run.font.size = Pt(LARGE if large and place else SMALL)
             run.bold = bool(place) and (large or text in TONES)
             run.font.color.rgb = RGBColor.from_string((TONES.get(text, INK) if place else QUIET)[1:])
     head = OxmlElement("w:tblHeader")
     head.set(qn("w:val"), "true")
     table.rows[0]._tr.get_or_add_trPr().append(head)
+
+
+def _strip(document: Document, strip: blocks.Strip) -> None:
+    """The moments as rows of a table, in which a filled cell stands at the place of each."""
+    from docx.oxml import OxmlElement
+    from docx.oxml.ns import qn
+    from docx.shared import Pt, RGBColor
+
+    steps, step, before = 20, 6.0, 82.0
+    widths = [before, *[step] * steps, PAGE_POINTS - before - steps * step]
+    table = document.add_table(rows=0, cols=len(widths))
+    table.autofit = False
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = Pt(width)
+    for each in strip.moments:
+        cells = table.add_row().cells
+        at = 1 + round(each.place * (steps - 1))
+        parts = [cells[0], cells[1].merge(cells[at - 1]) if at > 1 else None, cells[at]]
+        parts += [cells[at + 1].merge(cells[steps]) if at < steps else None, cells[-1]]
+        shade = OxmlElement("w:shd")
+        for key, value in {"val": "clear", "color": "auto", "fill": TONES.get(each.severity, QUIET)[1:]}.items():
+            shade.set(qn(f"w:{key}"), value)
+        cells[at]._tc.get_or_add_tcPr().append(shade)
+        for cell, text in ((parts[0], each.at), (parts[-1], each.text)):
+            run = cell.paragraphs[0].add_run(_text(text))
+            run.font.size, run.font.color.rgb = Pt(SMALL), RGBColor.from_string(INK[1:])
+        for cell in filter(None, parts):
+            cell.paragraphs[0].paragraph_format.space_after = Pt(1)
 
 
 def _text(text: str) -> str:
@@ -160,8 +189,11 @@ FONTS = (
 )
 """Where systems keep a font of many scripts, with its bold face in the same folder; the first that is there."""
 FONT, BOLD = "ReportText", "ReportText-Bold"
-MARGIN, FRAME = 40, 6
-"""Points around the page, and around a text within them, as ReportLab has them; letters are in points too."""
+MARGIN, FRAME, LEAST_BELOW = 34, 6, 60
+"""Points around the page, around a text within them, as ReportLab has them, and that a heading wants below it; letters
+are in points too."""
+PAGE_POINTS = 493.0
+"""The width of the text of a page in Word, in points."""
 MOST_CELL = 600
 """Characters of a cell; the rest of one stands in the other forms of the report."""
 
@@ -188,15 +220,7 @@ def as_pdf(report: HandOver) -> bytes:
     told = [setter.paragraph(blocks.title(report), "title")]
     for block in (*blocks.front_page(report), *blocks.annex(report)):
         told += setter.set(block)
-
-    def foot(canvas: Any, page: Any) -> None:
-        canvas.setFont(FONT, 7)
-        canvas.setFillColor(QUIET)
-        canvas.drawRightString(
-            A4[0] - MARGIN - FRAME, MARGIN / 2, f"{setter.text(blocks.title(report))[:80].strip()}, page {page.page}"
-        )
-
-    document.build(told, onFirstPage=foot, onLaterPages=foot)
+    document.build(told)
     return written.getvalue()
 
 
@@ -227,20 +251,21 @@ def _styles() -> dict[str, ParagraphStyle]:
         more = {"fontName": FONT, "textColor": INK, "splitLongWords": True, **more}
         return ParagraphStyle(name, fontSize=size, leading=size * 1.25, **more)
 
-    heading = {"fontName": BOLD, "keepWithNext": True}
+    heading = {"fontName": BOLD}
     return {
         "title": style("title", 15, fontName=BOLD, spaceAfter=4),
-        "part": style("part", 11, spaceBefore=7, spaceAfter=2, **heading),
+        "part": style("part", 11, spaceBefore=5, spaceAfter=2, **heading),
         "inner": style("inner", 9.5, spaceBefore=5, spaceAfter=1, **heading),
-        "text": style("text", 9.5, spaceAfter=3),
+        "text": style("text", 9, spaceAfter=2),
+        "label": style("label", 9, fontName=BOLD),
         "quiet": style("quiet", 7.5, textColor=QUIET, spaceAfter=3),
-        "item": style("item", 9.5, leftIndent=10, bulletIndent=1),
+        "item": style("item", 9, leftIndent=10, bulletIndent=1),
         "cell": style("cell", 8),
         "head": style("head", 7.5, textColor=QUIET),
         "figure": style("figure", 12, fontName=BOLD),
         **{f"cell {name}": style(f"cell {name}", 8, fontName=BOLD, textColor=ink) for name, ink in TONES.items()},
         **{f"figure {name}": style(f"figure {name}", 12, fontName=BOLD, textColor=ink) for name, ink in TONES.items()},
-        "strip": style("strip", 8.5),
+        "strip": style("strip", 8),
     }
 
 
@@ -253,12 +278,13 @@ class _Setter:
         self._styles = _styles()
 
     def set(self, block: blocks.Block) -> Iterator[Flowable]:
-        from reportlab.platypus import PageBreak, Spacer
+        from reportlab.platypus import CondPageBreak, PageBreak, Spacer
 
         match block:
             case blocks.PartHeading(text, level):
                 if block.new_page:
                     yield PageBreak()
+                yield CondPageBreak(LEAST_BELOW)
                 yield self.paragraph(block.prefix + text, "part" if level == 1 else "inner")
             case blocks.Paragraph(text, quiet):
                 yield self.paragraph(text, "quiet" if quiet else "text")
@@ -272,11 +298,13 @@ class _Setter:
                     yield self.paragraph(nothing, "text")
                 yield Spacer(1, 3)
             case blocks.Grid():
-                yield from self._table(block)
+                yield from self._table(block.columns, block.plain_rows(), block.nothing)
             case blocks.Figures(items):
                 yield self._figures(items)
             case blocks.Strip():
                 yield self._strip(block)
+            case blocks.Labelled(lines):
+                yield self._labelled(lines)
             case _:
                 yield from self.set(_without_pictures(block))
 
@@ -284,19 +312,21 @@ class _Setter:
         """A text in its style; its own new lines stay."""
         from reportlab.platypus import Paragraph as Flowing
 
-        lines = escape(self.text(text)).replace("\n", "<br/>")
+        lines = escape(self._text(text)).replace("\n", "<br/>")
         return Flowing(lines, self._styles[style], bulletText=bullet)
 
-    def _table(self, grid: blocks.Grid) -> Iterator[Flowable]:
+    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> Iterator[Flowable]:
+        from reportlab.pdfbase.pdfmetrics import stringWidth
         from reportlab.platypus import Spacer, Table
 
-        if not grid.rows:
-            if grid.nothing:
-                yield self.paragraph(grid.nothing, "text")
+        if not rows:
+            if nothing:
+                yield self.paragraph(nothing, "text")
             return
-        head = [self.paragraph(each, "head") for each in grid.columns]
-        cells = [[self.paragraph(cell[:MOST_CELL], self._toned(cell)) for cell in row] for row in grid.plain_rows()]
-        widths = [self._width * each for each in grid.widths()]
+        head = [self.paragraph(each, "head") for each in columns]
+        cells = [[self.paragraph(cell[:MOST_CELL], self._toned(cell)) for cell in row] for row in rows]
+        texts = [[self._text(cell[:MOST_CELL]) for cell in row] for row in (columns, *rows)]
+        widths = blocks.column_widths(texts, self._width, lambda text: stringWidth(text, BOLD, 8) + 7)
         table = Table([head, *cells], colWidths=widths, repeatRows=1, splitInRow=1)
         table.setStyle(
             [
@@ -315,13 +345,25 @@ class _Setter:
         """The style of a cell: a severity has its own."""
         return f"cell {cell}" if cell in TONES else "cell"
 
+    def _labelled(self, lines: Sequence[tuple[str, str]]) -> Flowable:
+        from reportlab.platypus import Table
+
+        cells = [[self.paragraph(label, "label"), self.paragraph(text, "text")] for label, text in lines]
+        table = Table(cells, colWidths=[80, self._width - 80], splitInRow=1)
+        sides = ("LEFTPADDING", "RIGHTPADDING", "TOPPADDING", "BOTTOMPADDING")
+        table.setStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), *((side, (0, 0), (-1, -1), 0.5) for side in sides)])
+        return table
+
     def _figures(self, items: Sequence[tuple[str, str]]) -> Flowable:
         """Names with their values large below them, in one frame."""
+        from reportlab.pdfbase.pdfmetrics import stringWidth
         from reportlab.platypus import Table
 
         names = [self.paragraph(name, "quiet") for name, _ in items]
         values = [self.paragraph(value[:60], f"figure {value}" if value in TONES else "figure") for _, value in items]
-        table = Table([names, values], colWidths=[self._width / len(items)] * len(items), spaceBefore=4, spaceAfter=4)
+        texts = [[self._text(text) for text in row] for row in zip(*items, strict=True)]
+        widths = blocks.column_widths(texts, self._width, lambda text: stringWidth(text, BOLD, 12) + 14)
+        table = Table([names, values], colWidths=widths, spaceBefore=4, spaceAfter=4)
         table.setStyle(
             [
                 ("BOX", (0, 0), (-1, -1), 0.5, RULE),
@@ -356,7 +398,7 @@ class _Setter:
         )
         return table
 
-    def text(self, text: str) -> str:
+    def _text(self, text: str) -> str:
         """The text with every character that the font lacks written as its code, so that nothing is lost unseen."""
         return "".join(
             each if each == "\n" or ord(each) in self._known else f"\\u{{{ord(each):x}}}" for each in safe(text)

@@ -47,12 +47,12 @@ def strip_svg(strip: blocks.Strip) -> str:
     for number, each in enumerate(strip.moments):
         y = number * _ROW + 12
         x, behind = _STRIP_START + each.place * _STRIP, _STRIP_START + _STRIP + 14
-        kind = "done" if each.where in ("done", "asked") else f"dot {_tone(each.severity)}"
+        kind = "done" if each.where != "alert" else f"dot {_tone(each.severity)}"
         drawn.append(
             f'<text class="at" x="0" y="{y + 4}">{html_text(each.at)}</text>'
             f'<line class="axis" x1="{_STRIP_START}" y1="{y}" x2="{_STRIP_START + _STRIP}" y2="{y}"/>'
             f'<circle class="{kind.strip()}" cx="{x:.1f}" cy="{y}" r="5"/>'
-            f'<text class="count" x="{behind}" y="{y + 4}">{html_text(_short(each.text, 62))}</text>'
+            f'<text class="count" x="{behind}" y="{y + 4}">{html_text(_short(each.text, 74))}</text>'
         )
     return "".join((*drawn, "</svg>"))
 

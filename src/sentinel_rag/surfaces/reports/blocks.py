@@ -5,10 +5,12 @@ Texts are raw here; each form makes them safe where it writes them.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
@@ -20,10 +22,14 @@ from sentinel_rag.surfaces.reports.building import (
     EvidenceRow,
     HandOver,
     KnownIncident,
+    Queue,
+    ReportedDeed,
     TimelineEntry,
     TurnFacts,
     both,
+    brief,
 )
+from sentinel_rag.surfaces.reports.readings import rank
 
 KINDS = {
     "account": "Accounts",
@@ -58,7 +64,7 @@ OUTCOMES = {
 def title(report: HandOver) -> str:
     """What the report calls itself."""
     if not report.head.incident:
-        return "Shift hand-over"
+        return "Shift hand-over of the team" if report.head.team else "Shift hand-over"
     told = next((each for each in report.front.incidents if each.number == report.head.incident), None)
     return f"Incident {report.head.incident}{f': {told.title}' if told and told.title else ''}"
 
@@ -67,54 +73,178 @@ def short_head(report: HandOver) -> str:
     """Who reports, when, and of what, on one line; and whether hidden values are shown."""
     head = report.head
     lines = dict(head_lines(report))
-    told = [f"By {head.exported_by}, {lines['Exported at']}", f"workspace {lines['Workspace']}"]
-    told += [f"questions {lines['Questions']}", f"hidden values: {lines['Hidden values']}"]
-    return "; ".join(told) + "." + "".join(f" Note: {note}" for note in head.notes)
+    told = [f"By {head.exported_by}, {brief(head.exported_at, head.timezone)}", f"workspace {lines['Workspace']}"]
+    if head.since:
+        told.append(
+            f"shift of {'the team' if head.team else head.exported_by} since {brief(head.since, head.timezone)}"
+        )
+    told += [f"questions {lines['Questions'].partition(',')[0]}"] if report.facts else []
+    return "; ".join((*told, f"hidden values: {lines['Hidden values']}")) + "." + _notes(report)
+
+
+def _notes(report: HandOver) -> str:
+    return "".join(f" Note: {note}" for note in report.head.notes)
 
 
 def figures(report: HandOver) -> tuple[tuple[str, str], ...]:
     """What it was about, how bad it is, what was done, and what is open, in figures that the pages hold."""
     front = report.front
     first = next(iter(front.incidents), None)
-    if first is None:
+    if front.queue is not None:
+        came, closed, _ = _in_shift(report)
+        about = [("Open", _number(front.queue.total)), ("High", str(front.queue.by_severity.get("High", 0)))]
+        about += [("No owner", str(len(_unowned(report)))), ("Came", str(len(came))), ("Closed", str(len(closed)))]
+    elif first is None:
         about = [("Questions", str(len(report.facts)))]
     elif report.head.incident:
         about = [("Severity", first.severity or "not told"), ("Status", first.status or "not told")]
         about += [("Owner", first.owner or "nobody")]
+        about += [("Alerts", first.alert_count)] if first.alert_count else []
     else:
         still = sum(each.open for each in front.incidents)
         high = sum(each.severity == "High" for each in front.incidents)
         about = [("Incidents", str(len(front.incidents))), ("Still open", str(still)), ("High", str(high))]
     done = sum(each.done for each in front.deeds)
-    waits = sum(each.came_of_it.startswith("waits") for each in front.deeds)
+    waits = sum(each.waits for each in front.deeds)
+    if front.queue is not None:
+        return (*about, ("Done", str(done)), ("Waiting", str(waits)))
     counts = {"Actions done": done, "Not done": len(front.deeds) - done - waits, "Waiting": waits}
     told = [(name, str(count)) for name, count in counts.items() if count or name != "Not done"]
     return (*about, *told, ("Open points", str(len(open_points(report)))))
 
 
-def open_points(report: HandOver) -> tuple[str, ...]:
-    """The incidents that are not closed, then what the questions left open."""
-    alone = report.head.incident
-    still = [each for each in report.front.incidents if each.open and alone in ("", each.number)]
-    numbers, free = ([each.number for each in some] for some in (still, [each for each in still if not each.owner]))
-    told = [f"The incident is {each.status}; its owner is {each.owner or 'nobody yet'}." for each in still if alone]
-    if not alone:
-        told += [f"Open incidents: {', '.join(numbers)}."] if still else []
-        told += [f"Without an owner: {', '.join(free)}."] if free else []
-    return (*told, *report.open_questions)
+def _number(count: int | None) -> str:
+    return "not told" if count is None else str(count)
 
 
-def summary(report: HandOver) -> Iterator[str]:
-    """What a reader must know first, in sentences."""
+def _queued(report: HandOver) -> list[KnownIncident]:
+    """The open incidents that were read, as they stand now."""
+    numbers = report.front.queue.open if report.front.queue is not None else ()
+    return [each for each in report.front.incidents if each.number in numbers and each.open]
+
+
+def _unowned(report: HandOver) -> list[KnownIncident]:
+    return [each for each in _queued(report) if not each.owner]
+
+
+def _in_shift(report: HandOver) -> tuple[list[KnownIncident], list[KnownIncident], list[KnownIncident]]:
+    """The incidents that came, were closed, or changed otherwise in the shift."""
+    numbers = report.front.queue.changed if report.front.queue is not None else ()
+    moved = [each for each in report.front.incidents if each.number in numbers]
+    closed = [each for each in moved if not each.open]
+    came = [each for each in moved if each.open and each.created_time >= report.head.since]
+    return came, closed, [each for each in moved if each not in closed and each not in came]
+
+
+def open_points(report: HandOver) -> list[str]:
+    """What is open in the incident or the queue, then in the questions."""
+    found: list[str] = []
+    told = _about(report)
+    if told is not None and told.open:
+        age = f", open for {age_of(told.created_time, report.head.exported_at)}" if told.created_time else ""
+        found.append(f"Incident {told.number} is {told.status} ({told.severity}){age}, {_owned(told)}.")
+        unsolved = [each for each in report.front.alerts if each.get("status") != "Resolved"]
+        if unsolved:
+            found.append(f"{len(unsolved)} of {len(report.front.alerts)} alerts are not resolved.")
+    if unowned := _unowned(report):
+        found.append(f"Nobody owns {_listed(unowned)}.")
+    found += [f"Waits for a decision: {each.what}." for each in report.front.deeds if each.waits]
+    waiting = bool(report.front.deeds) and any(each.waits for each in report.front.deeds)
+    return found + [each for each in report.open_questions if not (waiting and each.startswith("Approval "))]
+
+
+def _about(report: HandOver) -> KnownIncident | None:
+    return next((each for each in report.front.incidents if each.number == report.head.incident), None)
+
+
+def _owned(incident: KnownIncident) -> str:
+    return f"owner {incident.owner}" if incident.owner else "nobody owns it"
+
+
+def _listed(incidents: Sequence[KnownIncident]) -> str:
+    more = f" and {len(incidents) - MOST_LISTED} more" if len(incidents) > MOST_LISTED else ""
+    return ", ".join(each.number for each in incidents[:MOST_LISTED]) + more
+
+
+def age_of(since: str, now: datetime) -> str:
+    """`3 d 4 h`, `2 h` or `5 min`; empty where the time cannot be read."""
+    with suppress(ValueError, OverflowError):
+        minutes = max(0, int((now - parse_time(since)).total_seconds() // 60))
+        days, hours = divmod(minutes // 60, 24)
+        return f"{days} d {hours} h" if days else f"{hours} h" if hours else f"{minutes} min"
+    return ""
+
+
+def summary(report: HandOver) -> Iterator[Block]:
+    """What a reader must know first: what happened, how bad it is, what is open and what next."""
     front, alone = report.front, bool(report.head.incident)
+    about = _about(report) if alone else None
+    if about is not None and front.alerts:
+        yield Labelled(tuple(_of_incident(report, about)))
+        return
+    if front.queue is not None:
+        yield Labelled(tuple(_of_queue(report, front.queue)))
+        return
     worst = next(iter(front.incidents), None)
     told = next((each for each in front.incidents if each.said and (alone or each.open)), None)
     if worst is None:
-        yield f"No row of an incident was read; questions: {len(report.facts)}."
+        yield Paragraph(f"No row of an incident was read; questions: {len(report.facts)}.")
     elif worst.open and not alone and told is not worst:
-        yield f"The most severe that is open: {worst.number}, {worst.title} ({worst.severity}, {worst.status})."
+        said = f"The most severe that is open: {worst.number}, {worst.title} ({worst.severity}, {worst.status})."
+        yield Paragraph(said)
     if told is not None:
-        yield " ".join(told.said)
+        yield Paragraph(" ".join(told.said))
+
+
+def _of_incident(report: HandOver, about: KnownIncident) -> Iterator[tuple[str, str]]:
+    front, zone = report.front, report.head.timezone
+    timed = sorted((each for each in front.alerts if each.get("start_time")), key=lambda each: str(each["start_time"]))
+    tactics = dict.fromkeys(_CAPITAL.sub(" ", str(tactic)) for each in timed for tactic in each.get("tactics") or ())
+    if timed:
+        first, last = timed[0], timed[-1]
+        course = f"It began {brief(first['start_time'], zone)} with “{first.get('name')}”"
+        if first is not last:
+            course += f"; the newest alert is “{last.get('name')}”, {brief(last['start_time'], zone)}"
+        yield "What happened", f"{course}. Tactics in order: {', '.join(tactics)}." if tactics else f"{course}."
+    severe = sum(each.get("severity") == about.severity for each in front.alerts)
+    reach = [f"{len(names)} {KINDS[kind].lower()}" for kind, names in front.scope if kind in ("account", "host")]
+    touched = f"; it names {' and '.join(reach)}" if reach else ""
+    bad = f"{about.severity}: {severe} of {len(front.alerts)} alerts are {about.severity}"
+    yield "How bad", f"{bad}{touched}."
+    points = open_points(report)
+    yield "What is open", " ".join(points[:3]) if points else f"Nothing: it is {about.status}, {about.classification}."
+    if front.comments:
+        newest = front.comments[0]
+        yield "Last word", f"{newest.author}, {brief(newest.at, zone)}: {newest.text[:MOST_TEXT]}"
+    if front.steps:
+        yield "What next", " ".join(step[:MOST_TEXT] for step, _ in front.steps[:2])
+
+
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def _of_queue(report: HandOver, queue: Queue) -> Iterator[tuple[str, str]]:
+    front = report.front
+    counts = [f"{queue.by_severity[name]} {name}" for name in reversed(SEVERITIES) if queue.by_severity.get(name)]
+    many = f": {', '.join(counts)}" if counts else ""
+    whose = f". Nobody owns {_listed(_unowned(report))}" if _unowned(report) else ""
+    yield "Open", f"{_number(queue.total)} incidents{many}{whose}."
+    if worst := next(iter(_queued(report)), None):
+        said = f"{worst.number}, {worst.title} ({worst.severity}, {worst.status}, {_owned(worst)})"
+        yield "First", f"{said}, last changed {brief(worst.updated_time, report.head.timezone)}."
+    names = ("came", "closed", "changed otherwise")
+    moved = [
+        f"{len(each)} {name} ({_listed(each)})" for name, each in zip(names, _in_shift(report), strict=True) if each
+    ]
+    yield "In the shift", "; ".join(moved).capitalize() + "." if moved else "No incident came, was closed or changed."
+    done = [each for each in front.deeds if each.done]
+    waits = [each for each in front.deeds if each.waits]
+    yield "Done here", f"Changes made: {len(done)}; not done: {len(front.deeds) - len(done) - len(waits)}."
+    yield "Waits", "; ".join(each.what for each in waits[:2]) + _and_more(len(waits) - 2) if waits else "Nothing."
+
+
+def _and_more(number: int) -> str:
+    return f" and {number} more." if number > 0 else "."
 
 
 def references(numbers: Sequence[str]) -> str:
@@ -172,8 +302,9 @@ def _hidden(report: HandOver) -> str:
     return "none"
 
 
-MOST_INCIDENTS, MOST_MOMENTS, MOST_NAMES, MOST_LINES = 6, 12, 4, 5
+MOST_INCIDENTS, MOST_MOMENTS, MOST_NAMES, MOST_LINES, MOST_QUEUED = 6, 14, 4, 5, 12
 """What the first page shows of each; more stands in the annex, and is told."""
+MOST_LISTED, MOST_TEXT, MOST_SHORT = 8, 240, 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +349,6 @@ class Items:
     quiet: bool = False
 
 
-ROOM = 88
-"""Letters of a table that fit beside each other on a page."""
 Cell = str | tuple[str, ...]
 """The text of a cell, or its lines."""
 
@@ -235,19 +364,29 @@ class Grid:
     cites: int | None = None
     named: bool = False
 
-    def widths(self) -> list[float]:
-        """The share of the width of each column: room for its longest word, and more by how much it holds."""
-        rows = [self.columns, *self.plain_rows()]
-        words = [max(len(word) for row in rows for word in row[at].split() or [""]) for at in range(len(self.columns))]
-        least = [min(word + 2, ROOM // 4) for word in words]
-        more = [max(0, min(60, max(len(row[at]) for row in rows)) - low) for at, low in enumerate(least)]
-        spare = max(0, ROOM - sum(least)) / (sum(more) or 1)
-        wide = [low + spare * each for low, each in zip(least, more, strict=True)]
-        return [each / sum(wide) for each in wide]
-
     def plain_rows(self) -> list[list[str]]:
         """The rows with every cell on one line."""
         return [[each if isinstance(each, str) else "; ".join(each) for each in row] for row in self.rows]
+
+
+def column_widths(rows: Sequence[Sequence[str]], total: float, measure: Callable[[str], float]) -> list[float]:
+    """Widths of the columns of a table that is `total` wide: each holds its longest word and its short texts whole, and
+    what is left goes to those that have more to say. `measure` is the width of a text."""
+    columns = [[row[at] for row in rows] for at in range(len(rows[0]))]
+    words = [
+        [word for text in each for word in ([text] if len(text) <= MOST_SHORT else text.split())] for each in columns
+    ]
+    least = [max(map(measure, each or [""])) for each in words]
+    wanted = [max(measure(text) for text in each) for each in columns]
+    least = [min(each, total / 3) for each in least]
+    wanted = [max(each, low) for each, low in zip(wanted, least, strict=True)]
+    if sum(least) >= total:
+        return [each * total / sum(least) for each in least]
+    more = [high - low for high, low in zip(wanted, least, strict=True)]
+    share = (total - sum(least)) / sum(more) if sum(more) > total - sum(least) else 1.0
+    widths = [low + share * each for low, each in zip(least, more, strict=True)]
+    widths[-1] += total - sum(widths)
+    return widths
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,31 +450,94 @@ def line_of_time(place: float) -> str:
 
 
 def front_page(report: HandOver) -> Iterator[Block]:
-    """Summary, what happened, scope, actions and open points: what a manager reads."""
+    """What a manager reads: what happened, how bad it is, what was done, what is open and what next."""
     front, zone = report.front, report.head.timezone
     yield Paragraph(short_head(report), quiet=True)
     yield Figures(figures(report))
     yield PartHeading("Summary")
-    yield from map(Paragraph, summary(report))
-    if front.incidents and not report.head.incident:
+    yield from summary(report)
+    if front.queue is not None:
+        yield from _queue_blocks(report)
+    elif front.incidents and not report.head.incident:
         rows = tuple(map(_incident_cells, front.incidents[:MOST_INCIDENTS]))
         yield Grid(("incident", "severity", "status", "owner", "title"), rows)
         yield from _more(len(front.incidents) - MOST_INCIDENTS, "incidents")
-    if front.happened:
+    if front.happened and front.queue is None:
         yield PartHeading("What happened, in UTC")
-        yield strip_of(_worst(front.happened))
+        yield strip_of([replace(each, text=_shorter(report, each.text)) for each in weightiest(front.happened)])
         yield from _more(len(front.happened) - MOST_MOMENTS, "moments")
-    if front.scope:
+    if front.scope and front.queue is None:
         yield PartHeading("Scope")
         yield Items(tuple(_scope_line(kind, names) for kind, names in front.scope))
+    if front.comments:
+        yield PartHeading("Comments, the newest first")
+        said = tuple((brief(each.at, zone), each.author, each.text[:MOST_TEXT]) for each in front.comments)
+        yield Grid(("time", "author", "comment"), said[:MOST_LINES])
+        yield from _more(len(said) - MOST_LINES, "comments")
+    if front.steps:
+        yield PartHeading("Next steps")
+        by_source: dict[str, list[str]] = {}
+        for step, source in front.steps:
+            by_source.setdefault(source, []).append(step[:MOST_TEXT])
+        yield Items(tuple(f"{source}: {' '.join(steps)}" for source, steps in by_source.items()))
     yield PartHeading("Actions")
-    deeds = tuple((both(each.at, zone), each.what, each.decided or "-", each.came_of_it) for each in front.deeds)
-    yield Grid(("asked", "what", "decided", "came of it"), deeds[:MOST_LINES], NO_ACTIONS)
-    yield from _more(len(deeds) - MOST_LINES, "actions")
+    yield from _deed_blocks(report, sorted(front.deeds, key=lambda each: not each.waits))
     yield PartHeading("Open points")
-    yield Items(open_points(report)[:MOST_LINES], NOTHING_OPEN)
-    yield from _more(len(open_points(report)) - MOST_LINES, "open points")
+    points = open_points(report)
+    yield Items(tuple(points[:MOST_LINES]), NOTHING_OPEN)
+    yield from _more(len(points) - MOST_LINES, "open points")
     yield Paragraph(HUMAN, quiet=True)
+
+
+def weightiest(moments: Sequence[TimelineEntry]) -> list[TimelineEntry]:
+    """As many as the page shows, in order of time: the first, the last, then the most severe and newest."""
+    ends = {0, len(moments) - 1}
+    order = sorted(range(len(moments)), key=lambda at: (at not in ends, -rank(moments[at].severity), -at))
+    return [moments[at] for at in sorted(order[:MOST_MOMENTS])]
+
+
+def _shorter(report: HandOver, text: str) -> str:
+    """The text without the title of the one incident that the report is about, which stands on top."""
+    about = _about(report)
+    return text if about is None else text.replace(f" “{about.title}”", "")
+
+
+def _deed_blocks(report: HandOver, deeds: Sequence[ReportedDeed]) -> Iterator[Block]:
+    told = [(brief(each.at, report.head.timezone), _shorter(report, each.what), each) for each in deeds]
+    rows = tuple((at, what, each.decided or "-", each.came_of_it) for at, what, each in told)
+    yield Grid(("asked", "what", "decided", "came of it"), rows[:MOST_LINES], NO_ACTIONS)
+    yield from _more(len(rows) - MOST_LINES, "actions")
+
+
+def _queue_blocks(report: HandOver) -> Iterator[Block]:
+    """What is open by priority and who has it, then what changed in the shift."""
+    now, zone, queued = report.head.exported_at, report.head.timezone, _queued(report)
+    yield PartHeading("Open, the most severe first")
+    heads = ("incident", "title", "severity", "status", "owner", "open for")
+    yield Grid(heads, tuple(_queue_cells(each, now) for each in queued[:MOST_QUEUED]), "No incident is open.")
+    yield from _more(len(queued) - MOST_QUEUED, "incidents")
+    yield PartHeading("Changed in the shift")
+    named = zip(("came", "closed", "changed"), _in_shift(report), strict=True)
+    rows = [
+        (each.number, each.title[:MOST_TEXT], what, *_change_cells(each, zone))
+        for what, moved in named
+        for each in moved
+    ]
+    columns = ("incident", "title", "what", "when", "now")
+    yield Grid(columns, tuple(rows[:MOST_QUEUED]), "No incident came, was closed or changed.")
+    yield from _more(len(rows) - MOST_QUEUED, "incidents")
+
+
+def _queue_cells(incident: KnownIncident, now: datetime) -> tuple[str, ...]:
+    age = age_of(incident.created_time, now)
+    number, severity, status, owner, title = _incident_cells(incident)
+    return number, title[:MOST_TEXT], severity, status, owner, age
+
+
+def _change_cells(incident: KnownIncident, zone: str) -> tuple[str, ...]:
+    when = incident.closed_time if not incident.open else incident.updated_time
+    now = " ".join((incident.severity, incident.status, incident.classification)).strip()
+    return brief(when, zone), now
 
 
 def annex(report: HandOver) -> Iterator[Block]:
@@ -351,7 +553,7 @@ def annex(report: HandOver) -> Iterator[Block]:
     for fact in report.facts:
         yield from _fact(fact, zone)
     yield PartHeading("Annex: all open points")
-    yield Items(open_points(report), NOTHING_OPEN)
+    yield Items(tuple(open_points(report)), NOTHING_OPEN)
     yield PartHeading("Annex: actions and approvals, as recorded")
     actions = tuple((both(a.at, zone), a.tool, a.what, a.came_of_it, a.audit_id) for a in report.actions)
     yield Grid(("time", "tool", "with", "what came of it", "audit id"), actions, NO_ACTIONS)
@@ -375,12 +577,6 @@ def annex(report: HandOver) -> Iterator[Block]:
 def _evidence_cells(row: EvidenceRow) -> tuple[Cell, ...]:
     values = tuple(f"{name}: {plain(value)}" for name, value in row.fields)
     return (row.number, str(row.turn), f"{row.tool} {row.call_id}", row.place, values, row.audit_id)
-
-
-def _worst(moments: Sequence[TimelineEntry]) -> list[TimelineEntry]:
-    """What was done and the most severe alerts, as many as the first page holds, in order of time."""
-    ranked = sorted(range(len(moments)), key=lambda at: SEVERITIES[::-1].index(moments[at].severity or SEVERITIES[-1]))
-    return [moments[at] for at in sorted(ranked[:MOST_MOMENTS])]
 
 
 def strip_of(moments: Sequence[TimelineEntry]) -> Strip:

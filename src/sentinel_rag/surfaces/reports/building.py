@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.contracts.evidence import Outcome, Sentence, SentenceState
 from sentinel_rag.contracts.query_results import parse_time
-from sentinel_rag.contracts.tool_schemas import SEVERITIES, WRITING_TOOLS
+from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.surfaces.rendering.marks import (
     STATE_WORDS,
     WRONG,
@@ -29,6 +29,7 @@ from sentinel_rag.surfaces.rendering.marks import (
     sources_of,
 )
 from sentinel_rag.surfaces.rendering.visible import plain, safe
+from sentinel_rag.surfaces.reports.readings import DETAIL, QUEUE, Reading, next_steps, rank
 
 
 def both(moment: datetime | str, timezone: str) -> str:
@@ -47,6 +48,14 @@ def both(moment: datetime | str, timezone: str) -> str:
     except (ValueError, OverflowError, ZoneInfoNotFoundError, OSError):
         return shown
     return f"{shown} ({day}{local:%H:%M} {timezone})"
+
+
+def brief(moment: datetime | str, timezone: str) -> str:
+    """`both` to the minute."""
+    return _SECONDS.sub(" UTC", both(moment, timezone))
+
+
+_SECONDS = re.compile(r":\d\d UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,10 @@ class Head:
     notes: tuple[str, ...] = ()
     incident: str = ""
     """The one incident that the report is about, by its number; empty for all of a shift."""
+    since: str = ""
+    """When the shift began; empty where the report is of a conversation."""
+    team: bool = False
+    """Whether it tells what everybody had done, and not this person alone."""
     people: Mapping[str, str] = field(default_factory=dict)
     """Names of people and programs by the ids of their keys, as far as they are known."""
 
@@ -166,8 +179,12 @@ class ReportedDeed:
     came_of_it: str
     done: bool
     """Whether it was carried out."""
+    waits: bool = False
+    """Whether somebody has yet to decide."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """What the call was made with, as the answer told it."""
+    asked_by: str = ""
+    """Whose question it came from, where the gateway's list of approvals tells it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +196,11 @@ class KnownIncident:
     severity: str = ""
     status: str = ""
     owner: str = ""
+    created_time: str = ""
+    updated_time: str = ""
+    closed_time: str = ""
+    classification: str = ""
+    alert_count: str = ""
     said: tuple[str, ...] = ()
     """The first sentences of the last answer about it alone."""
 
@@ -186,6 +208,26 @@ class KnownIncident:
     def open(self) -> bool:
         """Whether it was open when it was last told."""
         return self.status in ("New", "Active")
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What somebody wrote on the incident."""
+
+    at: str
+    author: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The open incidents as they were read, by severity, and the numbers of those that changed in the shift."""
+
+    total: int | None
+    by_severity: Mapping[str, int]
+    open: tuple[str, ...]
+    changed: tuple[str, ...]
+    changed_total: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +241,13 @@ class Front:
     scope: tuple[tuple[str, tuple[str, ...]], ...]
     """Names of accounts, hosts and the like, by their kinds."""
     deeds: tuple[ReportedDeed, ...]
+    comments: tuple[Comment, ...] = ()
+    """On the incident that was read, the newest first."""
+    steps: tuple[tuple[str, str], ...] = ()
+    """What to do next, with where it stands."""
+    alerts: tuple[Mapping[str, Any], ...] = ()
+    """Of the incident that was read."""
+    queue: Queue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,22 +463,39 @@ SUCCESS = "success"
 """The outcome on record of a call that did what it was for."""
 
 
+def _records_of(approval: Json) -> Iterator[Json]:
+    """What the gateway's list tells of an approval, as records: what others asked has none here."""
+    told = {"audit_id": approval["approval_id"], "approval_id": approval["approval_id"], "tool": approval["tool"]}
+    outcome = approval.get("outcome") or {}
+    yield {**told, "kind": "approval_asked", "at": approval["asked_at"]}
+    if ruling := approval.get("decision"):
+        yield {**told, **ruling, "kind": "approval_decided", "key_id": ruling["by"], "decision": approval["state"]}
+    if approval.get("used_at"):
+        ran = {"kind": "intent", "at": approval["used_at"], "effect": approval["effect"]}
+        yield {**told, **ran, "outcome": outcome.get("status")}
+
+
 def deeds_of(
-    records: Sequence[Json], turns: Sequence[ReportTurn], people: Mapping[str, str]
+    records: Sequence[Json], turns: Sequence[ReportTurn], people: Mapping[str, str], approvals: Sequence[Json] = ()
 ) -> tuple[ReportedDeed, ...]:
-    """In order of time. `records` are in the form of `sentinel audit show --json`."""
+    """In order of time. `records` are in the form of `sentinel audit show --json`, `approvals` in that of the gateway's
+    list: they tell in words what was asked, and also of calls whose records are not this person's to read."""
     asked = {str(call["audit_id"]): call["arguments"] for turn in turns for call in _calls_of(turn)}
+    asked |= {str(each["approval_id"]): each["arguments"] for each in approvals}
     stories: dict[str, list[Json]] = {}
     for entry in records:
         record = entry["record"]
         told = {**record, "outcome": entry.get("outcome")}
         stories.setdefault(str(record.get("approval_id") or record["audit_id"]), []).append(told)
-    found = (deed for story in stories.values() for deed in _deed(story, asked, people))
+    listed = {str(each["approval_id"]): each for each in approvals}
+    for name, approval in listed.items():
+        stories.setdefault(name, list(_records_of(approval)))
+    found = (deed for name, story in stories.items() for deed in _deed(story, asked, people, listed.get(name, {})))
     return tuple(sorted(found, key=lambda deed: deed.at))
 
 
 def _deed(
-    story: Sequence[Mapping[str, Any]], asked: Mapping[str, Mapping[str, Any]], people: Mapping[str, str]
+    story: Sequence[Json], asked: Mapping[str, Json], people: Mapping[str, str], approval: Json
 ) -> Iterator[ReportedDeed]:
     kinds = {str(record["kind"]): record for record in story}
     ran, refused = kinds.get("intent"), kinds.get("refusal")
@@ -439,20 +505,31 @@ def _deed(
         return
     tool = str(call.get("tool") or call.get("requested_tool") or "")
     given = next((asked[at] for record in story if (at := str(record["audit_id"])) in asked), {})
+    came, waits = approval.get("outcome") or {}, False
     if ran is not None:
         outcome = str(ran["outcome"] or "unknown")
         came_of_it, done = ("done" if outcome == SUCCESS else f"ended: {outcome}"), outcome == SUCCESS
     elif decided is not None:
         denied = str(decided["decision"]).startswith(_DENIED)
-        came_of_it, done = ("not done: denied" if denied else "approved, not yet done"), False
-    elif lapsed is not None:
+        why = f"approved, and did not run ({came.get('reason')})" if came else "approved, not yet done"
+        came_of_it, done = ("not done: denied" if denied else why), False
+    elif lapsed is not None or approval.get("state") == "expired":
         came_of_it, done = "not done: nobody came in time", False
     elif refused is not None and not refused.get("approval_id"):
         came_of_it, done = f"refused: {refused['reason']}", False
     else:
-        came_of_it, done = "waits for a decision", False
-    what = f"{tool}: {with_what}" if (with_what := _with(given)) else tool
-    yield ReportedDeed(str(call["at"]), what, _decision(decided, people), came_of_it, done, given)
+        came_of_it, done, waits = "waits for a decision", False, True
+    what = str(approval.get("title") or "") or (f"{tool}: {with_what}" if (with_what := _with(given)) else tool)
+    yield ReportedDeed(
+        str(call["at"]),
+        what,
+        _decision(decided, people),
+        came_of_it,
+        done,
+        waits,
+        given,
+        str(approval.get("person") or ""),
+    )
 
 
 def _calls_of(turn: ReportTurn) -> Sequence[Mapping[str, Any]]:
@@ -473,9 +550,12 @@ def _decision(decided: Mapping[str, Any] | None, people: Mapping[str, str]) -> s
     return f"{word} by {who}{comment}"
 
 
-MOST_SAID = 6
+MOST_SAID = 5
 """Sentences of an answer that stand on the first page."""
-_FIELDS = ("title", "severity", "status", "owner")
+_FIELDS = (
+    *("title", "severity", "status", "owner", "created_time", "updated_time", "closed_time"),
+    *("classification", "alert_count"),
+)
 _ENTITY = re.compile(r"/rows/\d+/entities/([^/]+)/\d+")
 _CHANGE = re.compile(r"/rows/\d+/changes/\d+")
 _ALERT = re.compile(r"/rows/\d+/alerts/\d+|/rows/\d+")
@@ -483,7 +563,6 @@ _KINDS = ("account", "host", "mailbox", "ip", "url", "file")
 """What the first page tells; hashes, processes and the like stand in the list of evidence."""
 _FOUND = STATE_WORDS[SentenceState.VALUES_FOUND]
 _IDS = ("audit_id", "approval_id")
-_ALONE = "get_incident_detail"
 
 
 def about(incident: str, turns: Sequence[ReportTurn]) -> list[ReportTurn]:
@@ -501,33 +580,77 @@ def records_of(turns: Sequence[ReportTurn], records: Sequence[Mapping[str, Any]]
 
 
 def _named(turn: ReportTurn) -> set[str]:
-    calls = (turn.answer or {}).get("tools", ())
-    return {str(call["arguments"].get("incident", "")).lstrip("#") for call in calls}
+    return {str(call["arguments"].get("incident", "")).lstrip("#") for call in _calls_of(turn)}
 
 
 def front_of(
-    turns: Sequence[ReportTurn], facts: Sequence[TurnFacts], rows: Sequence[EvidenceRow], deeds: Sequence[ReportedDeed]
+    turns: Sequence[ReportTurn],
+    facts: Sequence[TurnFacts],
+    rows: Sequence[EvidenceRow],
+    deeds: Sequence[ReportedDeed],
+    readings: Sequence[Reading] = (),
 ) -> Front:
-    """The first page of these questions."""
+    """The first page of these questions, and of what was read for it."""
     incidents = _incidents(rows)
     for turn, fact in zip(turns, facts, strict=True):
         number = next(iter(sorted(_named(turn) - {""})), "")
-        alone = [call["name"] for call in (turn.answer or {}).get("tools", ())]
-        if number in incidents and set(alone) == {_ALONE}:
+        alone = [call["name"] for call in _calls_of(turn)]
+        if number in incidents and set(alone) == {DETAIL}:
             said = tuple(each.text.replace("`", "") for each in fact.sentences if each.state == _FOUND)[:MOST_SAID]
             # Of two answers about it, the one that tells more: a question about a detail does not displace the whole.
             incidents[number] = replace(incidents[number], said=max(incidents[number].said, said, key=len))
+    read_at = {row["number"]: each.at for each in readings for row in each.rows if "number" in row}
     for deed in deeds:
         number = str(deed.arguments.get("incident", "")).lstrip("#")
-        read = max((turn.asked_at for turn in turns if number in _named(turn)), default="")
+        about = [turn.asked_at for turn in turns if number in _named(turn)]
+        read = max((*about, *(at for each, at in read_at.items() if str(each) == number)), default="")
         # What ran at the yes of a person stands in no answer; what was read after it is newer.
         if deed.done and number in incidents and deed.at > read:
             changed: dict[str, Any] = {name: str(deed.arguments[name]) for name in _FIELDS if name in deed.arguments}
             incidents[number] = replace(incidents[number], **changed)
-    ranked = sorted(incidents.values(), key=lambda each: (not each.open, _rank(each.severity), -_number(each.number)))
+    ranked = sorted(incidents.values(), key=lambda each: (not each.open, -rank(each.severity), -_number(each.number)))
     done = [TimelineEntry(deed.at, "done" if deed.done else "asked", deed.what) for deed in deeds]
-    happened = sorted({(moment.at, moment.text): moment for moment in (*_alerts(rows), *done)}.values(), key=_at)
-    return Front(tuple(ranked), tuple(happened), tuple(_scope(rows)), tuple(deeds))
+    details = [row for each in readings if each.tool == DETAIL for row in each.rows]
+    asked = {
+        str(each.arguments["message"]): each.asked_by for each in deeds if each.done and "message" in each.arguments
+    }
+    told = [[str(each.get(name) or "") for name in _COMMENT] for row in details for each in row["comments"]]
+    comments = [Comment(at, asked.get(text) or author, text) for at, author, text in told]
+    return Front(
+        incidents=tuple(ranked),
+        happened=tuple(sorted((*_alerts(rows), *_changes(details), *done), key=_at)),
+        scope=tuple(_scope(rows)),
+        deeds=tuple(deeds),
+        comments=tuple(sorted(comments, key=lambda each: each.at, reverse=True)),
+        steps=tuple(next_steps(readings)),
+        alerts=tuple(alert for row in details for alert in row["alerts"]),
+        queue=_queue([each for each in readings if each.tool == QUEUE]),
+    )
+
+
+_COMMENT = ("time", "author", "message")
+_TOLD_ELSEWHERE = ("Alert: ", "First activity", "Last activity", "Comment by ")
+"""How events of an incident begin that stand on the page as alerts and comments."""
+
+
+def _changes(details: Iterable[Json]) -> Iterator[TimelineEntry]:
+    for event in (event for row in details for event in row["timeline"]):
+        if event["time"] and not str(event["event"]).startswith(_TOLD_ELSEWHERE):
+            yield TimelineEntry(str(event["time"]), "sentinel", str(event["event"]))
+
+
+def _queue(readings: Sequence[Reading]) -> Queue | None:
+    found = {"changed" if "time_field" in each.arguments else "open": each for each in readings}
+    if (queue := found.get("open")) is None:
+        return None
+    changed = found.get("changed")
+    return Queue(
+        queue.result["coverage"]["rows_total"],
+        queue.result["summary"].get("by_severity", {}),
+        tuple(str(row["number"]) for row in queue.rows),
+        tuple(str(row["number"]) for row in changed.rows) if changed else (),
+        changed.result["coverage"]["rows_total"] if changed else None,
+    )
 
 
 def _incidents(rows: Iterable[EvidenceRow]) -> dict[str, KnownIncident]:
@@ -553,16 +676,16 @@ def _change(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _alerts(rows: Iterable[EvidenceRow]) -> Iterable[TimelineEntry]:
-    """Each alert once, with its severity where a row told it."""
+    """Each alert once, as the row tells it that tells its severity."""
     found: dict[tuple[str, str], TimelineEntry] = {}
     for row in rows:
         values = dict(row.fields)
-        at = values.get("start_time") or values.get("time")
-        if _ALERT.fullmatch(row.place) and isinstance(at, str) and values.get("name"):
+        at, name = values.get("start_time") or values.get("time"), str(values.get("name") or "")
+        if _ALERT.fullmatch(row.place) and isinstance(at, str) and name:
             severity = str(values.get("severity") or "")
-            words = f"{values['name']} ({severity})" if severity else str(values["name"])
-            if severity or (at, str(values["name"])) not in found:
-                found[at, str(values["name"])] = TimelineEntry(at, "alert", words, row.number, severity)
+            if (at, name) not in found or (severity and not found[at, name].severity):
+                words = f"{name} ({severity})" if severity else name
+                found[at, name] = TimelineEntry(at, "alert", words, row.number, severity)
     return found.values()
 
 
@@ -576,10 +699,6 @@ def _scope(rows: Iterable[EvidenceRow]) -> Iterator[tuple[str, tuple[str, ...]]]
         yield kind, tuple(found[kind])
 
 
-def _rank(severity: str) -> int:
-    return -SEVERITIES.index(severity) if severity in SEVERITIES else 1
-
-
 def _number(text: str) -> int:
     return int(text) if text.isdigit() else 0
 
@@ -591,6 +710,8 @@ def _at(moment: TimelineEntry) -> str:
 MOST_BARS = 40
 _NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,6})?")
 _NOT_COUNTS = re.compile(r"(?:number|id|\bno\b|port|code|#)", re.IGNORECASE)
+_SETTLED = (Outcome.ANSWERED, Outcome.DENIED)
+"""What became of the option that somebody chose; a call that waits is told of its own."""
 _ENDED = {
     Outcome.NO_DATA: "no data matched",
     Outcome.DENIED: "it was denied",
@@ -611,7 +732,7 @@ def open_questions(
         following = next(
             (each for each in turns[place + 1 : place + 2] if each.conversation == turn.conversation), None
         )
-        if turn.outcome == Outcome.CLARIFICATION and (following is None or following.outcome != Outcome.ANSWERED):
+        if turn.outcome == Outcome.CLARIFICATION and (following is None or following.outcome not in _SETTLED):
             found.append(f"{named}: asked back, and not answered: {first}")
         elif turn.outcome in _ENDED and not _waits_or_is_decided(turn, asked_a_person):
             found.append(f"{named}: {_ENDED[turn.outcome]}" + (f": {first}" if first else "."))
@@ -646,27 +767,49 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:
 _TOLD_OF = ("citation", "incident_number", "title", "alert_name", "name", "severity", "status", "host", "account", "ip")
 
 
-def hand_over(head: Head, turns: Sequence[ReportTurn], records: Sequence[Mapping[str, Any]]) -> HandOver:
+def hand_over(
+    head: Head,
+    turns: Sequence[ReportTurn],
+    records: Sequence[Json],
+    readings: Sequence[Reading] = (),
+    approvals: Sequence[Json] = (),
+) -> HandOver:
     """The report of `turns`; `records` are those of the session and its approvals, oldest first, in the form of
-    `sentinel audit show --json` (none where the person may not read them)."""
+    `sentinel audit show --json` (none where the person may not read them). `readings` are what was read for it, and
+    `approvals` those that it tells of, in the form of the gateway's list."""
+    details = [row for each in readings if each.tool == DETAIL for row in each.rows]
+    if len(details) == 1:  # it may have been named by its id at Defender
+        head = replace(head, incident=str(details[0]["number"]))
     if head.incident:
         turns = about(head.incident, turns)
         records = records_of(turns, records)
-    evidence = numbered(turns)
+        approvals = [
+            each for each in approvals if str(each["arguments"].get("incident", "")).lstrip("#") == head.incident
+        ]
+    if head.since:
+        records = [entry for entry in records if str(entry["record"]["at"]) >= head.since]
+        approvals = [each for each in approvals if each["asked_at"] >= head.since or each["state"] == "pending"]
+    # What was read last tells how things are.
+    every = (
+        *turns,
+        *(ReportTurn(0, each.at, "", "", answer=each.as_answer(f"r{n}")) for n, each in enumerate(readings, 1)),
+    )
+    evidence = numbered(every)
     facts = tuple(_facts(turn, evidence) for turn in turns)
     actions = actions_of(records, turns, head.people)
+    deeds = deeds_of(records, turns, head.people, approvals)
     return HandOver(
         head=head,
-        front=front_of(turns, facts, evidence.rows, deeds_of(records, turns, head.people)),
+        front=front_of(turns, facts, evidence.rows, deeds, readings),
         facts=facts,
         evidence=evidence.rows,
         timeline=_timeline(turns, evidence.rows, actions),
         charts=charts_of(table for fact in facts for table in fact.tables),
         open_questions=open_questions(turns, waiting(records), of_approvals(records)),
         actions=actions,
-        calls=tuple(_calls(turns)),
+        calls=tuple(_calls(every)),
         knowledge=tuple(_knowledge(evidence.rows)),
-        hidden=sum(HIDDEN in turn.text or HIDDEN in plain(turn.answer) for turn in turns),
+        hidden=sum(HIDDEN in turn.text or HIDDEN in plain(turn.answer) for turn in every),
     )
 
 

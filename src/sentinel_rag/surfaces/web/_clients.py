@@ -277,13 +277,16 @@ class Looks:
         self._people: OrderedDict[str, _Looking] = OrderedDict()
         self._places: dict[str, anyio.CapacityLimiter] = {}
 
-    async def look(self, account: Account, key: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def look(
+        self, account: Account, key: str, tool: str, arguments: dict[str, Any], *, reveal: bool = True
+    ) -> dict[str, Any]:
         """What the tool answers, as `{"tool", "audit_id", "result"}`, with the hidden values that the person may see;
-        the others are placeholders. Raises Problem with why there is no answer, and UnavailableError."""
+        the others, and without `reveal` all, are placeholders. Raises Problem with why there is no answer, and
+        UnavailableError."""
         places = self._places.setdefault(account.user_id, anyio.CapacityLimiter(AT_ONCE))
         try:
             async with places:
-                return await self._look(account, key, tool, arguments)
+                return await self._look(account, key, tool, arguments, reveal=reveal)
         finally:
             if not self.running(account.user_id):
                 self._places.pop(account.user_id, None)
@@ -294,7 +297,9 @@ class Looks:
         found = None if places is None else places.statistics()
         return (found.borrowed_tokens, found.tasks_waiting) if found and found.borrowed_tokens else None
 
-    async def _look(self, account: Account, key: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _look(
+        self, account: Account, key: str, tool: str, arguments: dict[str, Any], *, reveal: bool
+    ) -> dict[str, Any]:
         session_id = await self._session(account, key)
         status, body = await self._gateway.look(key, session_id, tool, arguments)
         if status in ENDED:  # the gateway has lost or closed it meanwhile
@@ -304,7 +309,8 @@ class Looks:
             status, body = await self._gateway.look(key, session_id, tool, arguments)
         if status != 200:
             raise _problem(tool, status, body)
-        found = await self._gateway.values(key, session_id, tuple(_handles(body["result"])))
+        handles = tuple(_handles(body["result"])) if reveal else ()
+        found = await self._gateway.values(key, session_id, handles)
         return {"tool": tool, "audit_id": body["audit_id"], "result": _plain(body["result"], found)}
 
     def owners(self, session_ids: Collection[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ whoever may not approve their own confirmations alone, and this surface says so 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
@@ -37,11 +38,13 @@ async def list_all(
     ] = None,
 ) -> dict[str, Any]:
     given = {"limit": limit, "state": state, "mark": mark}
+    return await unless_gone(request, list_for(web, sign_in, given)) or {}  # nothing is for nobody
+
+
+async def list_for(web: Web, sign_in: SignIn, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A page of the approvals that the gateway shows this person."""
     query = urlencode({name: value for name, value in given.items() if value is not None})
-    key = await web.key_of(sign_in.account, Scope.APPROVE)
-    page = await unless_gone(request, web.gateway.ask(key, "GET", f"/v1/approvals?{query}"))
-    if page is None:
-        return {}  # for nobody
+    page = await web.gateway.ask(await web.key_of(sign_in.account, Scope.APPROVE), "GET", f"/v1/approvals?{query}")
     return {**page, "approvals": await _told(web, sign_in, page["approvals"])}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -14,16 +15,17 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from sentinel_rag.contracts.conversations import total_cost
-from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.handles import fill_in_answer
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.store import Scope
-from sentinel_rag.surfaces.reports import Head, ReportTurn, hand_over, written
-from sentinel_rag.surfaces.users import SignIn
+from sentinel_rag.surfaces.reports import Head, Reading, ReportTurn, calls_for, hand_over, written
+from sentinel_rag.surfaces.users import Role, SignIn
 from sentinel_rag.surfaces.web._parts import Analyst, Lead, Parts, Web
 from sentinel_rag.surfaces.web._problems import RequestProblem, not_found
 from sentinel_rag.surfaces.web.models import ID, Clear, Rename, TimeZone
+from sentinel_rag.surfaces.web.routes.approvals import list_for
 from sentinel_rag.surfaces.web.routes.chat import shown_beginning
 from sentinel_rag.surfaces.web.turns import KeptConversation, KeptTurn
 
@@ -168,6 +170,7 @@ KINDS = {
 GONE = "The gateway knows a session of this conversation no more, so what it recorded there is not in this report."
 NOT_WHOLE = "Only the newest records of a conversation were read."
 MOST_CONVERSATIONS = 200
+MOST_APPROVALS = 200
 FILE: dict[str, Any] = {
     "response_class": Response,
     "responses": {200: {"content": {kind.partition(";")[0]: {} for kind in KINDS.values()}, "description": "A file."}},
@@ -184,9 +187,11 @@ class ReportOptions(BaseModel):
 
 
 class ShiftOptions(ReportOptions):
-    """The same, of all that was asked in the last hours."""
+    """The same, of an incident or of the queue, with all that was asked in the last hours."""
 
     hours: int = Field(default=12, ge=1, le=31 * 24)
+    workspace: str = Field(default="", max_length=128, description="What is read; empty for the default one.")
+    team: bool = Field(default=False, description="With what everybody had done, for people with the role approver.")
 
 
 @reports_router.get("/conversations/{session_id}/export", summary="A conversation as a report, to be saved", **FILE)
@@ -196,8 +201,12 @@ async def of_conversation(
     return await _report(web, sign_in, [await _conversation(web, sign_in, session_id)], "", options)
 
 
-@reports_router.get("/reports", summary="All that you asked in the last hours as one report, to be saved", **FILE)
+@reports_router.get("/reports", summary="An incident, or the hand-over of a shift, as a report to be saved", **FILE)
 async def of_shift(sign_in: Analyst, web: Parts, options: Annotated[ShiftOptions, Query()]) -> Response:
+    if options.team and sign_in.account.roles.isdisjoint((Role.APPROVER, Role.ADMIN)):
+        raise RequestProblem(
+            403, "missing_role", "What others had done is for people with the role approver.", "Leave out team."
+        )
     since = format_time(utc_now() - timedelta(hours=options.hours))
     listed = await anyio.to_thread.run_sync(partial(web.record.list, sign_in.account.user_id, MOST_CONVERSATIONS))
     lately = [each for each in reversed(listed) if each.used_at >= since]
@@ -227,7 +236,12 @@ async def _report(
                 told.append(await _turn(web, sign_in, turn, len(told) + 1, reveal=options.reveal))
         stories += await _stories(web, sign_in, each, turns)
     known = [story for story in stories if story is not None]
+    notes: list[str] = []
+    readings, approvals = (
+        await _read(web, sign_in, since, options, notes) if isinstance(options, ShiftOptions) else ([], [])
+    )
     coverage = [each for turn in told for each in (turn.answer or {}).get("coverage", ())]
+    coverage += [each.result["coverage"] for each in readings if "coverage" in each.result]
     name = conversations[0].conversation_id if len(conversations) == 1 else f"{len(conversations)} conversations"
     head = Head(
         conversation_id=name,
@@ -240,27 +254,58 @@ async def _report(
         notes=(
             *((GONE,) if len(known) < len(stories) else ()),
             *((NOT_WHOLE,) if not all(story["whole"] for story in known) else ()),
+            *notes,
         ),
         incident=options.incident,
         people=await web.names(),
+        since="" if options.incident else since,
+        team=isinstance(options, ShiftOptions) and options.team,
     )
     records = [record for story in known for record in story["records"]]
     records.sort(key=lambda record: int(record["record"]["seq"]))
-    report = await anyio.to_thread.run_sync(partial(hand_over, head, told, records))
-    if not report.facts:
+    report = await anyio.to_thread.run_sync(partial(hand_over, head, told, records, readings, approvals))
+    if not report.facts and not any(each.rows for each in readings):
         about = f" about incident {options.incident}" if options.incident else ""
         raise UsageError(
-            f"Nothing was asked{about} then, so there is no report.", next_step="It holds what you asked yourself."
+            f"Nothing was asked{about} then, so there is no report.",
+            next_step=" ".join(notes) or "There is no such incident, and it holds what you asked yourself.",
         )
     try:
         content = await anyio.to_thread.run_sync(written, options.format, report)
     except UnavailableError as error:  # of this form alone; not a part that is away
         raise RequestProblem(409, "not_installed", str(error), "Take html or md.") from error
-    what = f"handover-{name[:8]}" if len(conversations) == 1 else "shift"
+    what = "shift" if since else f"handover-{name[:8]}"
     what = f"incident-{options.incident}" if options.incident else what
     named = f"{what}-{head.exported_at:%Y%m%d-%H%M}.{options.format}"
     disposition = f'attachment; filename="{named}"'
     return Response(content, headers={"Content-Type": KINDS[options.format], "Content-Disposition": disposition})
+
+
+async def _read(
+    web: Web, sign_in: SignIn, since: str, options: ShiftOptions, notes: list[str]
+) -> tuple[list[Reading], list[dict[str, Any]]]:
+    """What the report reads at the gateway with the person's own key: the incident or the queue, and the approvals that
+    it tells of; `notes` get what was refused."""
+    key = await web.key_of(sign_in.account, Scope.USER)
+    readings: list[Reading] = []
+    calls, result = calls_for(options.incident, since, options.workspace), None
+    with suppress(StopIteration):
+        while True:
+            tool, arguments = calls.send(result)
+            result = None
+            try:
+                found = await web.looks.look(sign_in.account, key, tool, arguments, reveal=options.reveal)
+            except (RequestProblem, SentinelError) as error:
+                notes.append(f"{tool} was not read: {error}")
+            else:
+                result = found["result"]
+                readings.append(Reading(tool, arguments, found["audit_id"], format_time(utc_now()), result))
+    try:
+        approvals = (await list_for(web, sign_in, {"limit": MOST_APPROVALS}))["approvals"]
+    except (RequestProblem, SentinelError) as error:
+        notes.append(f"Approvals were not read: {error}")
+        return readings, []
+    return readings, [each for each in approvals if options.team or each["person"] == sign_in.account.name]
 
 
 async def _turn(web: Web, sign_in: SignIn, turn: KeptTurn, number: int, *, reveal: bool) -> ReportTurn:
