@@ -131,7 +131,7 @@ def _table(document: Document, grid: blocks.Grid, *, large: bool = False) -> Non
         for key, value in {"val": "single", "sz": "4", "color": RULE[1:]}.items():
             border.set(qn(f"w:{key}"), value)
         borders.append(border)
-    table._tbl.tblPr.append(borders)
+    table._tbl.tblPr.insert(1, borders)  # Word wants it behind the width, and before how the table looks
     for place, row in enumerate(rows):
         for cell, text, width in zip(table.add_row().cells, row, widths, strict=True):
             cell.width = Pt(width)
