@@ -332,12 +332,16 @@ class Planner:
             which = {"incident": f.one("incident")} if f.has("incident") else {"name_contains": f.one("title")}
             return call(f, row.tool, {**which, "limit": MAX_LIMIT})
         counted = row.tool == "query_incidents" and {"class", "op:count"} <= told
-        if counted or row.compute == "classified" or (row.compute == "group" and {*f.all("group")} - _UNITS):
+        fields = {str(each) for each in f.all("group")} - _UNITS
+        if counted or row.compute == "classified" or (row.compute == "group" and fields):
             if self.queries.unknown and not counted:
                 return ask(f, Unclear.NO_STORED_QUERY)
             stored = to_stored_query(f.copy(), self.queries)
             if stored is not None and stored.kind is DecisionKind.CALL:
-                return stored  # a query that counts by the field takes the filter too
+                # A query that counts by the field takes the filter too; one by another field is near and wrong.
+                query = str(stored.calls[0].arguments.get("template", ""))
+                if row.compute != "group" or counted or any(each in query for each in fields):
+                    return stored
         if row.compute:
             made = computed(row.compute, f, now)
             # What a part of the question raises is answered for the whole of it.
