@@ -284,14 +284,6 @@ def _data() -> Mapping[str, Mapping[str, str]]:
 
 
 _MADE: Mapping[str, Callable[[Frame, datetime], Decision | None]] = {
-    "share": _share,
-    "group": _group,
-    "extreme": _extreme,
-    "mean": _mean,
-    "bounded": _bounded,
-    "classified": _classified,
-    "without": _without,
-    "together": _together,
-    "minus": _things_of_one,
-    "change": _change,
-}
+    "share": _share, "group": _group, "extreme": _extreme, "mean": _mean, "bounded": _bounded, "change": _change,
+    "classified": _classified, "without": _without, "together": _together, "minus": _things_of_one,
+}  # fmt: skip

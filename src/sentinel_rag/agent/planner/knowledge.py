@@ -50,12 +50,8 @@ _OF_A_TERM = (
     "polar", "topic",
 )  # fmt: skip
 """Types of features that a question for the meaning of a term may have."""
-
-
 _OF_ROWS = ("kind:alert", "kind:incident", "op:exists", "op:priority", "op:summary", "order")
 """What makes "should we ..." a question about rows."""
-
-
 _GOES_ON = (
     "title", "maybe_title", "guess", "tactic", "technique", "threat", "follow", "ref", "add", "ask", "relative",
     "modal", "do", "all", "singular", "know", "rel",
@@ -348,12 +344,14 @@ def _term(words: _Words) -> KnowledgeWish | None:
     frame = part_with(
         frame, [item for item in frame.items if not any(a.start < item.end and item.start < a.end for a in asked)]
     )
-    known = next((frame.one(type_) for type_ in ("tactic", "title", "maybe_title", "table") if frame.has(type_)), None)
+    classes = [item.text for item in frame.items if item.sense("class") and words.has("one", "mean")]
+    named = (frame.one(type_) for type_ in ("tactic", "title", "maybe_title", "table") if frame.has(type_))
+    known = next(iter(classes), None) or next(named, None)  # "what is a false positive"
     known = None if frame.has("table") and not meant_by(known or "") else known
     features = {type_ for type_, values in frame.features.items() if values}
     one_of_them = frame.has("op:summary") or any(item.sense("one") for item in frame.items)  # "the state of the one"
-    alone = features <= set(_OF_A_TERM) and not frame.has("guess", "kind") and not frame.unread and not one_of_them
-    if not known or not alone:
+    more = features - {*_OF_A_TERM, *(["class"] if classes else [])}
+    if not known or more or frame.has("guess", "kind") or frame.unread or one_of_them:
         return None
     book = side_book("knowledge", frame.language)
     told = [word for word in known.split() if not any(value == "means" for _, value in book.senses(fold(word)))]
@@ -387,7 +385,7 @@ def _playbook(words: _Words, incident: str) -> KnowledgeWish | None:
     decides = asked and not words.has("leave") and bool(topic) and not incident and not named
     if decides and not how and not names_playbook and frame.has(*_OF_ROWS):
         return None
-    no_response = frame.has("attr:response") and (incident or not topic)
+    no_response = frame.has("attr:response") and (incident or not topic or frame.has("op:average"))
     if not names_playbook and (no_response or (frame.has("attr:remediation") and frame.has("kind:alert"))):
         return None
     if not (names_playbook or how or decides or (words.has("who") and topic)) or (named and not names_playbook):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.planner.assistant import about_assistant
@@ -86,12 +86,13 @@ _SURELY_LOGS = 2
 """Topics of logs beside which they are as well ("consents of third-party applications")."""
 _SEARCHED_BY = ("classification", "technique", "tactic", "severity", "since", "until")
 """Filters of a search of past incidents that the person said."""
+_COUNTED_BY = ("kind:alert", "kind:incident", "topic", "name", "incident", "tactic", "severity")
+"""What things are counted by."""
 _BEYOND = ("bound", "extreme", "symbol")
 """Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
 _WANTS_ROWS = ("op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit", "op:summary")
 _OF_ROWS = (View.INCIDENT, View.NEIGHBOUR)
 """Views that tell of the rows of a call what its arguments do not say."""
-_WINDOW = ("time_window", "start_time", "end_time")
 _RUN = frozenset({"run"})
 _OF_A_TABLE_SIZE = {"table", "op", "plural", "of", "rel", "act", "ask", "relative", "all", "attr", "kind"}
 """What a question for the size of a table may say and still ask for the whole of it."""
@@ -119,6 +120,8 @@ class Planner:
         if decision.reason is Unclear.NO_STORED_QUERY and not decision.options:
             decision = offering(asked, self.queries.offered(asked), Unclear.NO_STORED_QUERY)
         if decision.kind is DecisionKind.CALL and decision.frame.loose:
+            if _subject_unread(decision.frame):
+                return ask(asked, Unclear.UNREAD, *decision.frame.loose)
             left_out = _LEFT_OUT.format(", ".join(f"“{plain(word)}”" for word in decision.frame.loose))
             decision = replace(decision, opening=(left_out, *decision.opening))
         return _shown(decision, row)
@@ -369,7 +372,7 @@ class Planner:
             if not planned.calls:
                 return planned
             # What comes first is asked of all that is open now, whenever it came.
-            window = _WINDOW if "status" in row.fixed else ()
+            window = f.window if "status" in row.fixed else ()
             kept = {name: value for name, value in planned.calls[0].arguments.items() if name not in window}
             return call(f, row.tool, {**kept, **row.fixed})
         if row.view is View.KEYWORD:
@@ -449,6 +452,12 @@ def _told_of_rows(said: Frame) -> bool:
     told = [place for place, item in enumerate(said.items) if item.type in ("text", "qualifier")]
     asked = [place for place, item in enumerate(said.items) if item.sense("ask")]
     return any(place > noun or not said.items[place + 1].silent or place - 1 in asked for place in told)
+
+
+def _subject_unread(f: Frame) -> bool:
+    """True where a word that nothing read tells of what a number, a trend or a report is: "are sales going up"."""
+    told = f.has("op:summary") and any(a.sense("definite") and b.text in f.loose for a, b in pairwise(f.items))
+    return (told or f.has("counted_kind", "op:trend")) and not f.has(*_COUNTED_BY)
 
 
 def _points_inside(f: Frame) -> bool:
@@ -578,6 +587,9 @@ def _settled(frame: Frame) -> Frame:
     wide = {"identity"} if f.has("op:top") else set()  # "who is the user with the most alerts"
     if (f.has("kind:alert", "kind:incident") or len(f.all("topic")) > 1) and not f.has("topic:mail"):
         wide.add("received")  # "which alerts did we receive", "who received admin rights" ask nothing of mails
+    if f.has("topic:workload") and f.has("group") and not f.has("group:owner"):
+        wide.add("workload")  # "distribution of incidents by classification"
+        f.tell("kind", "incident")
     if f.has("topic:office", "topic:azure", "topic:entra"):
         wide |= {"activity", "run"}  # what was done there, and not over all logs
     if not any(item.sense("topic", frozenset({"logon"})) for item in f.items) and len(f.all("topic")) > 1:

@@ -38,6 +38,7 @@ _ALSO_CARRIED = ("status", "severity", "class", "owner")
 _TOLD_APART = ("topic:", "unit:", "prop:", "word:", "op:average")
 _NEAR_TOPICS = {"topic:signin": "topic:logon", "topic:logon": "topic:signin"}
 """What people say for one another: who "logged in" to a host has a logon, not a sign-in."""
+_CHANGED = frozenset({"change"})
 _NEARLY = 0.9
 _WORD_BY_WORD = 9.0
 _NOTHING_COMMON = 2.0
@@ -216,7 +217,7 @@ class StoredQueries:
             best *= 1.0 if bounds else _MISSING_NAME
             best += _FITTING if any(entry.about[name] & counted for name in bounds) else 0.0
         if frame.has("name"):
-            other = _BY_WHOM if _behind(frame, frame.all("name")[0], "target") else _TO_WHOM
+            other = _BY_WHOM if _acted_on(frame, frame.all("name")[0]) else _TO_WHOM
             best *= _OTHER_PART if values.keys() & set(other) else 1.0
         return float(best)
 
@@ -242,6 +243,13 @@ def _behind(frame: Frame, name: str, part: str) -> bool:
         if not item.silent and not item.sense("kind"):
             return False
     return False
+
+
+def _acted_on(frame: Frame, name: str) -> bool:
+    """True for a name that something was done to: "who changed the account of X", "changes to X"."""
+    changed = [item.end for item in frame.items if item.sense("topic", _CHANGED) and item.sense("attr")]
+    by_another = frame.has("ask:who") and bool(changed) and changed[0] <= frame.text.find(name)
+    return by_another or _behind(frame, name, "target")
 
 
 def _in_its_part(frame: Frame, name: str, part: str) -> bool:

@@ -13,15 +13,9 @@ SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "not", "know:similar", "comp
 """What holds two incidents beside each other."""
 _SHARED = ("both", "compare:shared")
 _OF_ITSELF = {
-    "account": ("account", "mailbox", "sender"),
-    "ip": ("ip",),
-    "host": ("host",),
-    "url": ("url", "domain"),
-    "domain": ("domain", "url"),
-    "file": ("file", "process"),
-    "filehash": ("filehash",),
-    "process": ("process", "file"),
-}
+    "account": ("account", "mailbox", "sender"), "ip": ("ip",), "host": ("host",), "url": ("url", "domain"),
+    "domain": ("domain", "url"), "file": ("file", "process"), "filehash": ("filehash",), "process": ("process", "file"),
+}  # fmt: skip
 """Words of kinds that name a thing of those kinds again ("host dc-01"), and ask for nothing more of it."""
 
 

@@ -66,10 +66,11 @@ def _patterns(section: str, name: str, end: str | None) -> tuple[re.Pattern[str]
     """The phrases of a list; with an `end` they begin the text, whatever is said politely before."""
     made = []
     for told in _sections().values():
-        polite = "|".join(_pattern(phrase, {}) for phrase in told["lead"]["polite"])
+        polite, tail = ("|".join(_pattern(phrase, {}) for phrase in told["lead"][side]) for side in ("polite", "tail"))
+        closes = rf"(?:[\s,]+(?:{tail}))*{end}" if end else ""
         for phrase in told.get(section, {}).get(name, ()):
             pattern = _pattern(phrase, told[section])
-            begun = rf"^\W*(?:(?:{polite})[\s,:]+)*{pattern}{end}"
+            begun = rf"^\W*(?:(?:{polite})[\s,:]+)*{pattern}{closes}"
             made.append(rf"\b{pattern}(?!\w)" if end is None else begun)
     return tuple(re.compile(each, re.IGNORECASE) for each in made)
 

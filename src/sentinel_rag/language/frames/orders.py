@@ -36,7 +36,7 @@ _OWN = {"level": "severity", "state": "status"}
 """Sections of orders that say first what a word of a shared section means in an order."""
 _WEAK = frozenset({"set", "make", "give", "take", "open", "lower", "raise"})
 """Acts that other sentences begin with too; they are orders only with an incident and a value."""
-_SETTING = frozenset({"set", "make", "lower", "raise", "classify"})
+_SETTING = frozenset({"set", "mark", "make", "lower", "raise", "classify"})
 """Acts behind which a level or a state alone is the value."""
 _NEEDS = {"run": "playbook", "bring": "channel"}
 """Verbs that are orders for what no tool does only beside words of a type: "run the playbook", "send me it by mail"."""
@@ -812,7 +812,8 @@ class _Slots:
         if self.act in ("lower", "raise"):
             return replace(order, problem=Problem.WHICH_SEVERITY) if order.aims else None
         if not order.aims or order.unread:
-            return None if self.act in _WEAK else Order(Act.BEYOND)
+            nothing = self.act in _WEAK or (self.act == "mark" and not order.aims)  # "Mark's sign-ins"
+            return None if nothing else Order(Act.BEYOND)
         return Order(Act.BEYOND)
 
     def _problem(self) -> Problem | None:

@@ -507,8 +507,3 @@ def distance(a: str, b: str, most: int) -> int:
         if min(row) > most:
             return most + 1
     return row[-1]
-
-
-def unread(items: Iterable[Item]) -> list[str]:
-    """The words that no phrase holds."""
-    return [item.text for item in items if item.type == "text"]

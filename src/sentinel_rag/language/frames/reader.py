@@ -234,8 +234,8 @@ class _Attempt:
             self.book.knows(word) and len(word) > 1 for word in words if not word.isdecimal()
         ):
             head = self.book.senses(*words[:1])
-            if token.shape == "host" and "-" in token.value and ("kind", "host") in head:
-                return token  # "ws-01", "server-7"
+            if token.shape == "host" and "-" in token.value and (("kind", "host") in head or words[-1][0] == "0"):
+                return token  # "ws-01", "server-7", "web-03"
             if len(words) > 1 and words[-1].isdecimal() and ("kind", "incident") in head:
                 return Token("number", token.value[len(words[0]) + 1 :], token.start, token.end)
             return token if token.shape == "template" else None

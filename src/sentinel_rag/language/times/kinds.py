@@ -47,29 +47,10 @@ WEEKDAYS = {
     for name in names
 }
 ZONES = {
-    "utc": 0,
-    "gmt": 0,
-    "z": 0,
-    "zulu": 0,
-    "cet": 60,
-    "cest": 120,
-    "est": -300,
-    "edt": -240,
-    "cdt": -300,
-    "pst": -480,
-    "pdt": -420,
-    "mdt": -360,
-    "eet": 120,
-    "eest": 180,
-    "msk": 180,
-    "jst": 540,
-    "sgt": 480,
-    "hkt": 480,
-    "aest": 600,
-    "aedt": 660,
-    "nzst": 720,
-    "nzdt": 780,
-}
+    "utc": 0, "gmt": 0, "z": 0, "zulu": 0, "cet": 60, "cest": 120, "est": -300, "edt": -240, "cdt": -300, "pst": -480,
+    "pdt": -420, "mdt": -360, "eet": 120, "eest": 180, "msk": 180, "jst": 540, "sgt": 480, "hkt": 480, "aest": 600,
+    "aedt": 660, "nzst": 720, "nzdt": 780,
+}  # fmt: skip
 """Minutes east of UTC for abbreviations that mean one thing only."""
 _COUNTED = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
 NUMBER_WORDS = {word: value for value, word in enumerate(_COUNTED.split(), start=1)} | {

@@ -168,12 +168,12 @@ def _read_absolute(text: str, moments: list[FoundTime], now: Now, around: timede
 
 
 def _are_two_periods(text: str, first: FoundTime, last: FoundTime, window: WindowSlot) -> bool:
-    """True for "this week and last week": no range, since the second lies before the first and no "between" stands."""
+    """True for "this week and last week", "July to June": no range, since the second lies before the first."""
     whole = isinstance(first.moment, Day) and isinstance(last.moment, Day)
     backwards = window.start is not None and window.end is not None and window.start >= window.end
     listed = text[first.end : last.begin].strip().lower() == "and"
     long = whole and all(_is_period(found.moment) for found in (first, last))
-    return whole and backwards and listed and (long or not _BOUNDED.search(text[: first.begin]))
+    return whole and backwards and (long or (listed and not _BOUNDED.search(text[: first.begin])))
 
 
 def _is_period(moment: Day | Clock | Instant | DateProblem) -> bool:
@@ -218,21 +218,8 @@ def _other_time(
 
 
 _SHAPES = (
-    "DATRDAT",
-    "TADRTAD",
-    "TRTAD",
-    "DATRT",
-    "TRI",
-    "IRI",
-    "IRT",
-    "IRD",
-    "DRI",
-    "DATRD",
-    "DRD",
-    "TRT",
-    "DAT",
-    "TAD",
-)
+    "DATRDAT", "TADRTAD", "TRTAD", "DATRT", "TRI", "IRI", "IRT", "IRD", "DRI", "DATRD", "DRD", "TRT", "DAT", "TAD",
+)  # fmt: skip
 
 
 def _first_shape(text: str, moments: list[FoundTime]) -> tuple[str, int, int]:
