@@ -249,6 +249,7 @@ def _scanner() -> re.Pattern[str]:
         r"(?P<tech>\bT\d{4}(?:\.\d{3})?\b)",
         rf"(?P<iso>\b(?P<Y1>\d{{4}})-(?P<m1>\d{{2}})-(?P<d1>\d{{2}})(?:{join}{time(1)})?(?!\d))",
         rf"(?P<yearless>(?<![\w-])(?P<m8>[01]\d)-(?P<d8>[0-3]\d){join}{time(8)})",
+        r"(?P<month_first>(?<![\w.,:-])(?P<m9>0[1-9]|1[0-2])-(?P<d9>0[1-9]|[12]\d|3[01])(?![\w:-]|[.,]\d))",
         rf"(?P<dmy>\b(?P<d2>\d{{1,2}}(?:(?:\.?\s?,\s?|\.?\s?[–-]\s?|\.?\s(?:{span})\s)\d{{1,2}}){{0,6}})(?:\.|st|nd|rd|th|er)?(?:\s(?:{of}))?\s(?P<m2>(?i:{month}))(?![^\W\d_])\.?"
         rf"(?:(?:\s(?:{of})|,)?\s(?P<Y2>\d{{4}}))?(?:{join}{time(2)})?)",
         rf"(?P<mdy>\b(?P<m3>(?i:{month}))\.?\s(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])(?:,?\s(?P<Y3>\d{{4}}))?(?:{join}{time(3)})?)",
@@ -355,8 +356,14 @@ def _read_text(match: re.Match[str], found: Found, raws: Raws) -> None:
 
 
 def _read_moment(match: re.Match[str], found: Found, raws: Raws) -> None:
-    if match.lastgroup == "dots" and match["Y6"] is None and (not raws or raws[-1][0] not in date_words("before")):
-        raw = match.group().rstrip(".")  # `15.6.` ends a sentence with a number, unless a word says that it is a day
+    before = raws[-1][0] if raws else ""
+    if match.lastgroup == "month_first" and before not in date_words("month_first"):
+        for part in ("m9", "d9"):  # two numbers, unless a word says that it is a day
+            found.append(Literal(Kind.NUMBER, float(match[part]), match[part], match.start(part), match.end(part)))
+        return
+    told = match.lastgroup == "dots" and (match["Y6"] or match["H6"] or match.string[: match.start()].endswith("("))
+    if match.lastgroup == "dots" and not told and before not in date_words("before"):
+        raw = match.group().rstrip(".")  # `15.6.` ends a sentence with a number, unless something says that it is a day
         value = figure(raw.split()[0].rstrip("."))
         if value is not None:
             raw = raw.split()[0].rstrip(".")
@@ -396,7 +403,7 @@ def _read_nothing(match: re.Match[str], found: Found, raws: Raws) -> None:
 
 _READERS = {
     **dict.fromkeys(("code", "quote"), _read_text),
-    **dict.fromkeys(("iso", "yearless", "dmy", "mdy", "my", "clock", "dots", "slash"), _read_moment),
+    **dict.fromkeys(("iso", "yearless", "month_first", "dmy", "mdy", "my", "clock", "dots", "slash"), _read_moment),
     **dict.fromkeys(("times", "num"), _read_number),
     **dict.fromkeys(("handle", "url", "mail", "guid", "ip", "path", "tech", "cve", "codeword"), _read_id),
     "host": _read_host,
@@ -406,7 +413,7 @@ _READERS = {
 
 def _moments(match: re.Match[str]) -> Iterator[Moment]:
     part = {name: value for name, value in match.groupdict().items() if value is not None}
-    number = next(n for n in "12345678" if f"m{n}" in part or f"H{n}" in part)
+    number = next(n for n in "123456789" if f"m{n}" in part or f"H{n}" in part)
     year = int(part[f"Y{number}"]) if f"Y{number}" in part else None
     month_word = part.get(f"m{number}")
     month = None if month_word is None else int(month_word) if month_word.isdigit() else months()[fold(month_word)]

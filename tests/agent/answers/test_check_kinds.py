@@ -109,7 +109,20 @@ CASES = [
     (NOT, "124, with wks7 in it, is High [c1.1]."),
     # what comes in or goes out stands before its address, and not before a bracket
     (FOUND, "asa.oberg meldete sich am 27. November um 02:00 dort an (10.20.0.26) [c4.1]."),
+    # a day of month and day alone, the month first or dotted, ends no sentence and is no pair of numbers
+    (FOUND, "asa.oberg logged on there on 11-27 (10.20.0.26) [c4.1]."),
+    (NOT, "asa.oberg logged on there on 11-26 (10.20.0.26) [c4.1]."),
+    (FOUND, "asa.oberg meldete sich seit dem 27.11. 02:00 dort an (10.20.0.26) [c4.1]."),
+    (FOUND, "asa.oberg meldete sich dort an (27.11.), von 10.20.0.26 [c4.1]."),
+    (NOT, "asa.oberg meldete sich dort an (21.11.), von 10.20.0.26 [c4.1]."),
+    # the number of an incident at the start of a line is no heading
+    (FOUND, "#124 is High [c1.1]."),
 ]
+
+
+def test_a_line_that_begins_with_an_incident_is_read_as_sentences(evidence: ReadResults) -> None:
+    sentences = check_answer("#124 is High [c1.1]. #125 is Low [c1.2].", evidence).sentences
+    assert [each.text[:4] for each in sentences] == ["#124", "#125"]
 
 
 @pytest.mark.requirement("GRND-1", "GRND-5")

@@ -36,18 +36,21 @@ _RANGE = re.compile(r"(c\d+)\.(\d+)\s?[-–]\s?(?:c\d+\.)?(\d+)")
 MOST_OF_A_RANGE = 200
 
 _END = re.compile(
-    r"[.!?。！？](?P<tail>[*_\"”“»)\]』」]{0,8})(?:\s+|(?<=[。！？]))(?=(?P<next>[\"“„«¿¡*_\[(『「]*(?:`\S|[^\W_a-z])))"
+    r"[.!?。！？](?P<tail>[*_\"”“»)\]』」]{0,8})(?:\s+|(?<=[。！？]))(?=(?P<next>[\"“„«¿¡*_\[(『「]*(?:`\S|#\d|[^\W_a-z])))"
 )
 _ITEM = re.compile(r"\s*(?:(?:(?:[-*+•]|\d{1,4}[.)]|>)\s+){1,4}(?:\[\d{1,3}\]\s+)?|\[\d{1,3}\]\s+)")
 _QUOTED = re.compile(
     r"`[^`\n]{1,400}`|«[^«»\n]{1,600}»|“[^“”\n]{1,600}”|„[^„“”\n]{1,600}[“”]|(?<!\w)\"[^\"\n]{1,600}\"(?!\w)"
 )
 """Code and quotations, in which no sentence ends."""
+_HEADS = re.compile(r"#{1,6}(?:\s|$)")
+"""`#104 and #112` at the start of a line are incidents."""
 _HEADING = re.compile(r"[\s#]*(?:\d{1,3}[.)]\s+)?")
 _RULE = re.compile(r"[|\s:-]+")
 _COUNT_HEADS = frozenset({"#", "", "nr", "no", "n", "nº"})
 _LETTER = re.compile(r"\w")
 _LEADING_WORD = re.compile(r"[^\W\d_]+")
+_DAY_AND_MONTH = re.compile(r"\d{1,2}\.\d{1,2}")
 _LONGEST_SHORT_MONTH = 4
 """Characters of a month's short form, such as "Sept."."""
 
@@ -310,7 +313,7 @@ class _Blocks:
         if bare.startswith("|"):
             return self._row(line, text)
         self._table_line = 0
-        if bare.startswith("#"):
+        if _HEADS.match(bare):
             self.number += 1
             start = _HEADING.match(text).end()  # type: ignore[union-attr]
             return self._units(line, text, UnitKind.HEADING, [(start, len(text.rstrip()))])
@@ -400,7 +403,7 @@ def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
 
 def _goes_on(text: str, start: int, match: re.Match[str]) -> bool:
     """A full stop that ends no sentence: of an abbreviation, of an ordinal (`am 27. November`), of a short month
-    (`27. Nov. 18:20`), of an item's number."""
+    (`27. Nov. 18:20`) or of its number (`24.11. 18:20`), of an item's number."""
     before = text[max(start, match.start() - 24) : match.start()]
     word = before.split()[-1] if before.split() else ""
     word_alone = fold(word).strip('("“„«*')
@@ -409,7 +412,8 @@ def _goes_on(text: str, start: int, match: re.Match[str]) -> bool:
     following = _LEADING_WORD.match(text, match.end())
     if word_alone.isdigit() and len(word_alone) <= 2:
         return match.start() - start <= 2 or (following is not None and fold(following[0]) in months())
-    if word_alone in months() and len(word_alone) <= _LONGEST_SHORT_MONTH:
+    short_month = word_alone in months() and len(word_alone) <= _LONGEST_SHORT_MONTH
+    if short_month or _DAY_AND_MONTH.fullmatch(word_alone):
         after = text[match.end() : match.end() + 1]
         return after.isdigit() or after.islower()
     return False
