@@ -189,7 +189,7 @@ ENTITY_KINDS = (
 TEMPLATE_FAMILIES = (
     "account_*, alert*_by_*, audit_*, azure_*, dns_*, emails_*, entra_*, failed_*, file_*, firewall_*, heartbeat_*, "
     "identity_*, incidents_*, ingestion_*, logons_*, mailbox_*, mean_*, mfa_*, network_*, "
-    "new_*, office_*, parent_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, "
+    "new_*, office_*, parent_*, people_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, "
     "success_*, threat_*, url_*, user_*, windows_*"
 )
 """The names of all shipped templates, as patterns: what a model can ask for without listing them first."""
@@ -321,8 +321,8 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "get_alert_events",
-        "The raw log rows behind one alert: its rule's query, run again in the alert's own window; without a query the "
-        "evidence there is.",
+        "The raw log rows behind one alert: its rule's query, run again in its window; only product Azure Sentinel "
+        "stores one.",
         {"alert_id": _text("SystemAlertId, portal id or address"), **_LIMIT},
         required=("alert_id",),
     ),

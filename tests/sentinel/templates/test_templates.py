@@ -481,6 +481,8 @@ CASES: list[Case] = [
     ("file_events", {"contains": "LOCK.exe"}, ["ActionType", "PreviousFileName"], [("FileRenamed", "a.docx")]),
     ("identity_of_account", {"account": "ana"}, ["JobTitle", "AsOf"], [("Treasurer", T(2))]),
     ("identity_of_account", {"account": "bob o'brien"}, ["AccountUPN", "Department"], [(BOB, "IT")]),
+    ("people_of_department", {}, ["Department", "AccountUPN"], [("", ANA), ("IT", BOB)]),
+    ("people_of_department", {"department": "it"}, ["AccountUPN", "AsOf"], [(BOB, T(3))]),
     (
         "office_activity_from_ip",
         {"ip": "2001:DB8::1"},
@@ -743,6 +745,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         ("firewall_allowed_traffic", {"address": "203.0.113.71"}, {"BytesSent": 4_600_000_000}),
         ("network_connections_of_host", {"host": "srv-file-01"}, {"RemoteIP": "203.0.113.71"}),
         ("identity_of_account", {"account": "asa.oberg"}, {"JobTitle": "Domain Administrator"}),
+        ("people_of_department", {"department": "IT"}, {"JobTitle": "Domain Administrator"}),
         ("office_activity_from_ip", {"ip": "203.0.113.66"}, {"Operation": "New-InboxRule"}),
     ],
 )
@@ -853,7 +856,7 @@ async def test_the_list_tells_every_template_in_one_call_that_a_model_can_read(e
     """Model report, finding 24: 35 of 56 were shown, and there was no way to the others."""
     result = await estate.ask("list_kql_templates")
     assert [row["name"] for row in result.rows] == list(load_templates())
-    assert result.summary == {"templates": 62, "found": 62, "detail": "compact"}
+    assert result.summary == {"templates": 63, "found": 63, "detail": "compact"}
     by_name = {row["name"]: row for row in result.rows}
     assert by_name["risky_signins"]["parameters"] == ["min_risk=low"]
     assert by_name["signins_from_ip"]["parameters"] == ["ip"]
@@ -882,8 +885,8 @@ async def test_the_list_tells_all_of_a_template_on_demand(estate: Any) -> None:
 
 async def test_the_list_is_paged_with_its_total(estate: Any) -> None:
     pages = [await estate.ask("list_kql_templates", limit=20, offset=offset) for offset in (0, 20, 40, 60)]
-    assert [len(page.rows) for page in pages] == [20, 20, 20, 2]
-    assert {page.coverage.rows_total for page in pages} == {62}
+    assert [len(page.rows) for page in pages] == [20, 20, 20, 3]
+    assert {page.coverage.rows_total for page in pages} == {63}
     assert [row["name"] for page in pages for row in page.rows] == list(load_templates())
 
 
@@ -915,7 +918,7 @@ async def test_where_no_template_has_every_word_those_with_most_come_and_it_is_t
     assert result.notes == ("No template has every word of the search; these fit best.",)
     none = await estate.ask("list_kql_templates", search="zzz")
     assert (none.rows, none.notes) == ((), ("No template has a word of the search.",))
-    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 62
+    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 63
 
 
 async def test_where_no_template_has_a_word_of_a_technique_those_of_its_tactics_are_named(estate: Any) -> None:
