@@ -82,6 +82,21 @@ async def test_a_model_that_only_calls_is_told_of_in_one_line_and_the_conversati
     assert at.server.requests[-1].fault is None
 
 
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("¿Qué incidentes de gravedad alta están abiertos?", ("Se alcanzó el máximo", "El modelo no escribió")),
+        ("Welche Vorfälle mit hoher Schwere sind offen?", ("Die größte Zahl", "Das Modell schrieb")),
+        ("Quels incidents de gravité haute sont ouverts ?", ("Le nombre maximal", "Le modèle n’a écrit")),
+    ],
+)
+async def test_what_stands_in_place_of_an_answer_is_in_the_language_of_the_question(desk, question, told):
+    at = desk(calls_reply(OPEN), limits=TurnLimits(turn_s=60, rounds=2))
+    answer = await at.ask(question)
+    opening, instead, *_ = answer.text.split("\n\n")
+    assert (opening.startswith(told[0]), instead.startswith(told[1])) == (True, True)
+
+
 @pytest.mark.requirement("CHAT-2")
 async def test_calls_that_cannot_run_get_their_reason_twice_and_do_not_count_as_used_up_rounds(desk):
     at = desk(*(broken_call("{nope", first=1), broken_call("{}", name="look", first=2), broken_call("{nope", first=3)))

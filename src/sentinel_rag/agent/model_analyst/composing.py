@@ -89,7 +89,7 @@ def compose(turn: ModelTurn, ended: Ended, checked: CheckedAnswer) -> ComposedAn
     if ended.ending is Ending.FAILED:
         return _failed(turn, ended, writer)
     if ended.written_call and ended.written_call not in turn.reading:
-        writer.fixed(SENTENCES["written_change"].format(ended.written_call))
+        writer.fixed(_words(turn.question.text)["written_change"].format(ended.written_call))
         return _by_code(Outcome.TOOL_FAILED, _openings(turn, ended), writer, turn.warning)
     data = _data(turn)
     empty = bool(data) and all(_found_nothing(run) for run in data)
@@ -97,11 +97,12 @@ def compose(turn: ModelTurn, ended: Ended, checked: CheckedAnswer) -> ComposedAn
     if empty and not (says and any(sentence.state in _RESTING for sentence in checked.sentences)):
         _say_nothing_found(writer, data)
     elif data and not says:
-        writer.fixed(SENTENCES["nothing_written"])
+        writer.fixed(_words(turn.question.text)["nothing_written"])
         _say_what_came(writer, [run for run in data if not changed_something(run, turn.reading)])
     failed = _say_unsuccessful(writer, turn, some_worked=bool(data) or says)
     if not says and not writer.lines:
-        writer.fixed(_filter_sentence(ended) if ended.ending is Ending.FILTERED else SENTENCES["no_answer"])
+        words = _words(turn.question.text)
+        writer.fixed(_filter_sentence(ended, words) if ended.ending is Ending.FILTERED else words["no_answer"])
     outcome = _outcome(turn, ended, checked, data, empty, failed)
     return _joined(turn, ended, checked if says else CheckedAnswer("", ()), writer, outcome)
 
@@ -120,8 +121,8 @@ def _joined(
     turn: ModelTurn, ended: Ended, checked: CheckedAnswer, writer: AnswerWriter, outcome: Outcome
 ) -> ComposedAnswer:
     """The parts of the answer one below the other, with the sentences of the model's text at their places."""
-    words = _words(checked)
-    checked = checked.told_in(_language(checked))
+    words = _words(checked.text)
+    checked = checked.told_in(_language(checked.text))
     before = [*_openings(turn, ended), *_scope(turn), *_warnings(turn, checked, words)]
     opening = "".join(f"{part}\n\n" for part in before)
     _say_what_was_changed(writer, [run for run in turn.runs if changed_something(run, turn.reading)])
@@ -160,7 +161,7 @@ def _failed(turn: ModelTurn, ended: Ended, writer: AnswerWriter) -> ComposedAnsw
         before = [str(failure), SENTENCES["filtered_rows"]]
     changes = [run for run in turn.runs if run.call.tool_name not in turn.reading]
     if any(not run.worked and not isinstance(run.outcome, Denied) for run in changes):  # nobody knows what became of it
-        before.append(SENTENCES["sent_before"])
+        before.append(_words(turn.question.text)["sent_before"])
     worked = [run for run in turn.runs if run.worked]
     made = [run for run in worked if changed_something(run, turn.reading)]
     _say_what_was_changed(writer, made, when=" before that")
@@ -171,7 +172,7 @@ def _failed(turn: ModelTurn, ended: Ended, writer: AnswerWriter) -> ComposedAnsw
 
 def _openings(turn: ModelTurn, ended: Ended) -> list[str]:
     """What stands before the answer, whether or not the model thought of it."""
-    opening = [SENTENCES["out_of_rounds"]] if ended.out_of_rounds else []
+    opening = [_words(turn.question.text)["out_of_rounds"]] if ended.out_of_rounds else []
     if wants_sample(turn.question.text) and SAMPLE_SENTENCE not in ended.text:
         opening.append(SAMPLE_SENTENCE)
     return opening
@@ -194,13 +195,13 @@ def _known_texts(turn: ModelTurn) -> Iterator[str]:
             yield from (cell for cell in row.cells.values() if isinstance(cell, str))
 
 
-def _language(checked: CheckedAnswer) -> str:
-    return language_of(fold(checked.text).split())
+def _language(text: str) -> str:
+    return language_of(fold(text).split())
 
 
-def _words(checked: CheckedAnswer) -> Mapping[str, str]:
-    """What code says, in the language of the answer as far as there are words."""
-    return {**SENTENCES, **TRANSLATED.get(_language(checked), {})}
+def _words(text: str) -> Mapping[str, str]:
+    """What code says, in the language of an answer, or of the question before it, as far as there are words."""
+    return {**SENTENCES, **TRANSLATED.get(_language(text), {})}
 
 
 def _warnings(turn: ModelTurn, checked: CheckedAnswer, words: Mapping[str, str]) -> list[str]:
@@ -219,12 +220,10 @@ def _closings(turn: ModelTurn, ended: Ended, checked: CheckedAnswer, words: Mapp
     ages = [turn.now - each.read_at for each in earlier if each.read_at is not None]
     analysed = turn.features.reasons
     detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
-    # An offer in English below an answer in another language helps nobody.
-    english = _language(checked) in ("en", "")
     facts_alone = all(sentence.state is not SentenceState.OWN_WORDS for sentence in checked.sentences)
     offers = (
         detail
-        and english
+        and _language(body) in ("en", "")  # an offer in English below an answer in another language helps nobody
         and facts_alone
         and not analysed
         and not turn.acted
