@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from sentinel_rag.agent.planner.context import Context, Pointed
@@ -17,7 +17,7 @@ from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, O
 from sentinel_rag.agent.planner.descriptions import chosen, described
 from sentinel_rag.agent.planner.going_on import acted, timed
 from sentinel_rag.agent.planner.leaning import leaned
-from sentinel_rag.agent.planner.merging import LISTED, is_fragment
+from sentinel_rag.agent.planner.merging import LENGTHS, LISTED, is_fragment
 from sentinel_rag.agent.planner.picking import picked as picked_by
 from sentinel_rag.agent.planner.pointing import placed, pointed
 from sentinel_rag.agent.planner.sentence import MOST_AT_ONCE, Done, FrameCompletion
@@ -31,7 +31,6 @@ _FROM = "from"
 """How the reader of times says the beginning of a stretch, whatever the language."""
 _AROUND = "+- "
 """Before a length of time alone, where how long before and after was asked."""
-_HOURS = {"hour": 1, "day": 24, "week": 168}
 
 
 def read(talk: Context, reader: Reader, text: str) -> Frame:
@@ -55,8 +54,8 @@ def _length_alone(frame: Frame) -> dict[str, str]:
     """The window of a number and its unit alone ("two weeks"); takes them off the frame."""
     for number, unit in pairwise([item for item in frame.items if not item.silent]):
         told, length = number.sense("num"), unit.sense("unit")
-        hours = _HOURS.get(length[1], 0) * int(told[1]) if told is not None and length is not None else 0
-        named = next((name for name, known in TIME_WINDOWS.items() if known == hours), None)
+        span = LENGTHS.get(length[1], timedelta()) * int(told[1]) if told is not None and length is not None else None
+        named = next((name for name, hours in TIME_WINDOWS.items() if timedelta(hours=hours) == span), None)
         if named is not None and is_fragment(frame):
             frame.items = tuple(item for item in frame.items if item not in (number, unit))
             for type_ in ("num", "unit", "limit", "counted", "digits"):

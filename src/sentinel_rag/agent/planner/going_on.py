@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, ask
 from sentinel_rag.agent.planner.leaning import offering
-from sentinel_rag.agent.planner.merging import LISTED, is_fragment, is_list, merged, moved, without
+from sentinel_rag.agent.planner.merging import LENGTHS, LISTED, is_fragment, is_list, merged, moved, without
 from sentinel_rag.agent.planner.sentence import LISTED_KINDS, Done, FrameCompletion, unmarked
 from sentinel_rag.agent.things import ALERT, INCIDENT
 from sentinel_rag.contracts.query_results import format_time
@@ -23,7 +23,6 @@ _OF_A_LIST = (
 )  # fmt: skip
 """By what a list that was shown before is told from others, and put in another order."""
 _PEAK = "peak_"
-_LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 _SHORTEST_MONTH, _LONGEST_MONTH = timedelta(days=28), timedelta(days=31)
 _SUMMER_TIME = timedelta(hours=1)
 """A day of the clock is an hour longer or shorter twice a year."""
@@ -223,7 +222,7 @@ def timed(asked: FrameCompletion) -> Done | None:
         return back
     day = datetime.fromisoformat(focus.item.time).astimezone(asked.now.tzinfo).replace(hour=0, minute=0, second=0)
     dated = back.frame.copy()
-    dated.window = {"start_time": format_time(day), "end_time": format_time(day + _LENGTHS["day"])}
+    dated.window = {"start_time": format_time(day), "end_time": format_time(day + LENGTHS["day"])}
     return replace(back, options=(Option(f"{day:%Y-%m-%d}", dated, 1),))
 
 
@@ -250,11 +249,11 @@ def _told_time(asked: FrameCompletion, unit: str, *, ranked: bool) -> dict[str, 
         if len(window) == 2:
             length = datetime.fromisoformat(window["end_time"]) - datetime.fromisoformat(window["start_time"])
             slack = _SUMMER_TIME if unit != "hour" else timedelta(0)
-            if unit in _LENGTHS and abs(length - _LENGTHS[unit]) <= slack:
+            if unit in LENGTHS and abs(length - LENGTHS[unit]) <= slack:
                 return window
             if unit == "month" and _SHORTEST_MONTH <= length <= _LONGEST_MONTH + slack:
                 return window
-            if unit == "then" and length <= _LENGTHS["day"] + slack:
+            if unit == "then" and length <= LENGTHS["day"] + slack:
                 return window
     return {}
 

@@ -16,7 +16,7 @@ from sentinel_rag.language.text import toml_beside
 LISTED = frozenset({"incident", "alert"})
 """Kinds of things that lists are of."""
 _FIELDS_OF_TIME = {"created", "updated", "closed_time"}
-_STEPS = {"hour", "day", "week"}
+LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 _FILTERS = ("severity", "status", "owner", "title", "tactic", "product", "rows")
 """Slots that narrow rows, or put them in order."""
 
@@ -110,6 +110,8 @@ def merged(before: Frame, said: Frame) -> Frame:
         types = _slots()[slot]
         if not frame.has(*types) and not of_one and not of_logs:
             _carry(frame, before, types)
+    if not frame.has(*_slots()["bound"]) and {*frame.all("topic")} == {*before.all("topic")}:
+        _carry(frame, before, _slots()["bound"])
     if said.has("class", "when") and said.has("not", "when") and not said.has("status"):
         _carry(frame, before, ("status",))
     if said.has("class") and not said.has("when"):
@@ -190,7 +192,7 @@ def _carry_how(frame: Frame, before: Frame, said: Frame) -> None:
     grouped = said.has("unit", "group") and set(said.all("attr")) <= set(said.all("group"))
     if (grouped or (said.has("by") and before.has("topic"))) and not said.has("kind", "topic"):
         _carry(frame, before, ("kind", "op", "topic"))
-    if said.has("unit") and not said.has("group", "op") and set(before.all("group")) & _STEPS:
+    if said.has("unit") and not said.has("group", "op") and set(before.all("group")) & LENGTHS.keys():
         frame.features["group"], frame.features["unit"] = said.all("unit"), []  # "back to days", of a curve by weeks
     if (
         before.has("topic")
@@ -223,7 +225,7 @@ def moved(window: Mapping[str, str], now: datetime, *, back: bool, unit: str = "
         months = (end.year - start.year) * 12 + end.month - start.month
         step = -months if back else months
         return {"start_time": format_time(_month(start, step)), "end_time": format_time(_month(end, step))}
-    length = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}.get(unit, end - start)
+    length = LENGTHS.get(unit, end - start)
     step_ = -max(length, end - start) if back else max(length, end - start)
     return {"start_time": format_time(start + step_), "end_time": format_time(end + step_)}
 
