@@ -255,7 +255,7 @@ def zones() -> Mapping[str, int]:
 
 @cache
 def date_words(table: str) -> tuple[str, ...]:
-    """Words of a table of `dates` (at, of, before, month_first, range, am, pm) of all languages, as written, longest first."""
+    """Words of a table of `dates` (at, of, before, month_first, ...) of all languages, as written, longest first."""
     found = {
         word
         for name in LANGUAGES

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -21,8 +21,7 @@ from sentinel_rag.language.text import toml_beside
 _LISTS = ("query_incidents", "query_alerts")
 _IDENTITY = {"query_incidents": "number", "query_alerts": "alert_id"}
 _FILTERS = tuple(name for name in NARROWING if name not in ("not", "both", "without"))
-_WINDOW = ("time_window", "start_time", "end_time")
-_ROWS = ("limit", "order")
+_OPEN_FOR = "closed_time - created_time"
 _OPERATORS = {"more": ">", "min": ">=", "less": "<", "max": "<="}
 
 
@@ -40,25 +39,20 @@ def _share(f: Frame, now: datetime) -> Decision | None:
         return _group(f, now)
     behind, whole = part_of(f, noun.end, len(f.text)), _plain(f)
     before = _plain(part_of(f, 0, noun.end)) if behind.has(*_FILTERS) else _unfiltered(whole)
-    parts = (before, _merged(before, behind) if behind.has(*_FILTERS) else whole)
-    calls = _calls(*parts)
-    if isinstance(calls, Decision):
-        return calls
-    return _decided(f, calls, {"op": "ratio", "a": "$2", "b": "$1"})
+    part = _merged(before, behind) if behind.has(*_FILTERS) else whole
+    return _decided(f, _calls(before, part), {"op": "ratio", "a": "$2", "b": "$1"})
 
 
 def _group(f: Frame, now: datetime) -> Decision | None:
     """How many rows there are for each value of a field, or each unit of time."""
-    calls = _calls(_plain(f))
-    if isinstance(calls, Decision):
-        return calls
+    plain = _plain(f)
     said = (*f.all("group"), *f.all("attr"), *f.all("unit"), *(("day",) if f.has("op:trend") else ()))
     said += ("severity",) if f.has("op:share") else ()  # the parts that are meant where none are named
-    column = next((column for one in said if (column := _column(calls[0]).get(one))), "")
+    column = _column(plain, said)
     if not column:
         return None
     by, _, of = column.partition(" of ")
-    return _decided(f, _paged(calls), {"op": "group", "of": "$1", "by": by, **({"column": of} if of else {})})
+    return _decided(f, _paged(plain), {"op": "group", "of": "$1", "by": by, **({"column": of} if of else {})})
 
 
 def _extreme(f: Frame, now: datetime) -> Decision | None:
@@ -68,12 +62,8 @@ def _extreme(f: Frame, now: datetime) -> Decision | None:
     lasting = f.has("extreme", "attr:duration")
     if lasting:
         plain.features["status"] = ["Closed"]
-    calls = _calls(plain)
-    if isinstance(calls, Decision):
-        return calls
-    column = "closed_time - created_time" if lasting else "alert_count"
-    step = {"op": "order", "of": "$1", "column": column}
-    return _decided(f, _paged(calls), step, "few" if f.has("extreme:shortest") else "many", *f.all("limit")[:1])
+    step = {"op": "order", "of": "$1", "column": _OPEN_FOR if lasting else "alert_count"}
+    return _decided(f, _paged(plain), step, "few" if f.has("extreme:shortest") else "many", *f.all("limit")[:1])
 
 
 def _mean(f: Frame, now: datetime) -> Decision | None:
@@ -83,14 +73,9 @@ def _mean(f: Frame, now: datetime) -> Decision | None:
     counts = f.has("kind:alert")
     if not counts:
         plain.features["status"] = ["Closed"]
-    calls = _calls(plain)
-    if isinstance(calls, Decision):
-        return calls
-    op = "median" if f.has("op:median") else "average"
-    by = next((column for group in f.all("group") if (column := _column(calls[0]).get(group))), "")
-    column = "alert_count" if counts else "closed_time - created_time"
-    step = {"op": op, "of": "$1", "column": column} | ({"by": by} if by else {})
-    return _decided(f, _paged(calls), step)
+    op, by = "median" if f.has("op:median") else "average", _column(plain, f.all("group"))
+    step = {"op": op, "of": "$1", "column": "alert_count" if counts else _OPEN_FOR} | ({"by": by} if by else {})
+    return _decided(f, _paged(plain), step)
 
 
 def _bounded(f: Frame, now: datetime) -> Decision | None:
@@ -98,21 +83,18 @@ def _bounded(f: Frame, now: datetime) -> Decision | None:
     plain = _plain(f)
     word, _, number = str(f.one("alerts")).partition(" ")
     plain.features["kind"] = ["incident"]
-    calls = _calls(plain)
-    if isinstance(calls, Decision):
-        return calls
     where = f"alert_count {_OPERATORS[word]} {number}"
-    return _decided(f, _paged(calls), _chosen(f, {"of": "$1", "column": "created_time", "where": where}), "newest")
+    return _decided(f, _paged(plain), _chosen(f, {"of": "$1", "column": "created_time", "where": where}), "newest")
 
 
 def _classified(f: Frame, now: datetime) -> Decision | None:
     """Which share of all closed incidents were closed as one thing."""
     whole = f.copy()
     whole.features |= {"kind": ["incident"], "status": ["Closed"], "class": []}
-    calls = _calls(whole)
-    if isinstance(calls, Decision) or len(f.all("class")) != 1 or f.has("not"):
-        return calls if isinstance(calls, Decision) else ask(f, Unclear.CANNOT_LEAVE_OUT)
-    return _decided(f, _paged(calls), {"op": "share", "of": "$1", "where": f"classification = {f.one('class')}"})
+    calls = _paged(whole)
+    if not isinstance(calls, Decision) and (len(f.all("class")) != 1 or f.has("not")):
+        return ask(f, Unclear.CANNOT_LEAVE_OUT)
+    return _decided(f, calls, {"op": "share", "of": "$1", "where": f"classification = {f.one('class')}"})
 
 
 def _without(f: Frame, now: datetime) -> Decision | None:
@@ -141,11 +123,8 @@ def _without(f: Frame, now: datetime) -> Decision | None:
         if not whole.has("rel:owned_by", "attr:owner"):
             return ask(f, Unclear.OWNER_OR_INVOLVED, less.all("name")[0])
         less.features["owner"] = less.features.pop("name")
-    calls = _calls(whole, _merged(whole, less))
-    if isinstance(calls, Decision):
-        return calls
-    identity = _IDENTITY[calls[0].tool]
-    return _decided(f, _paged(calls), {"op": "minus", "a": "$1", "b": "$2", "column": identity})
+    step = {"op": "minus", "a": "$1", "b": "$2", "column": _IDENTITY[_tool(whole)]}
+    return _decided(f, _paged(whole, _merged(whole, less)), step)
 
 
 _OF_ITS_ROW = ("severity", "incident")
@@ -160,15 +139,12 @@ def _other_rows(f: Frame, whole: Frame, less: Frame) -> Decision | None:
         whole.features["severity"], whole.features["min"] = [], [SEVERITIES[len(lowest)]]
         whole.features["op"], whole.features["order"] = f.all("op"), f.all("order")
         whole.features["limit"], whole.features["all"] = f.all("limit"), f.all("all")
-        return to_tool(whole, "query_alerts" if whole.has("kind:alert") else "query_incidents")
-    calls = _calls(whole)
-    if isinstance(calls, Decision):
-        return calls
-    alerts = calls[0].tool == "query_alerts"
+        return to_tool(whole, _tool(whole))
+    alerts = whole.has("kind:alert")
     columns = {"severity": "severity", "incident": "incident_number" if alerts else "number"}
     where: list[JsonValue] = [f"{columns[name]} != {value}" for name in _OF_ITS_ROW for value in less.all(name)]
     step = _chosen(f, {"of": "$1", "column": "time" if alerts else "created_time", "where": where})
-    return _decided(f, _paged(calls), step, "oldest" if f.has("order:oldest") else "newest")
+    return _decided(f, _paged(whole), step, "oldest" if f.has("order:oldest") else "newest")
 
 
 def _together(f: Frame, now: datetime) -> Decision | None:
@@ -177,11 +153,10 @@ def _together(f: Frame, now: datetime) -> Decision | None:
     parts = [f.copy() for _ in names]
     for part, name in zip(parts, names, strict=True):
         part.features["name"], part.features["both"] = [name], []
-    calls = _calls(*map(_plain, parts))
-    if isinstance(calls, Decision) or len(names) != 2:
-        return calls if isinstance(calls, Decision) else None
-    identity = _IDENTITY[calls[0].tool]
-    return _decided(f, _paged(calls), {"op": "intersection", "a": "$1", "b": "$2", "column": identity})
+    calls = _paged(*map(_plain, parts))
+    if not isinstance(calls, Decision) and len(names) != 2:
+        return None
+    return _decided(f, calls, {"op": "intersection", "a": "$1", "b": "$2", "column": _IDENTITY[_tool(f)]})
 
 
 def _things_of_one(f: Frame, now: datetime) -> Decision | None:
@@ -205,10 +180,7 @@ def _change(f: Frame, now: datetime) -> Decision | None:
         part = _plain(f)
         part.window = window
         parts.append(part)
-    calls = _calls(*parts)
-    if isinstance(calls, Decision):
-        return calls
-    return _decided(f, calls, {"op": "change", "a": "$2", "b": "$1"})
+    return _decided(f, _calls(*parts), {"op": "change", "a": "$2", "b": "$1"})
 
 
 def periods(f: Frame, now: datetime) -> tuple[dict[str, str], dict[str, str]]:
@@ -259,28 +231,35 @@ def _merged(whole: Frame, part: Frame) -> Frame:
     return merged
 
 
+def _tool(frame: Frame) -> str:
+    return "query_alerts" if frame.has("kind:alert") else "query_incidents"
+
+
 def _calls(*frames: Frame) -> tuple[Call, ...] | Decision:
     """A call for each frame, or the question back that one of them raises."""
-    made = [to_tool(frame, "query_alerts" if frame.has("kind:alert") else "query_incidents") for frame in frames]
+    made = [to_tool(frame, _tool(frame)) for frame in frames]
     asked = next((one for one in made if not one.calls), None)
     return asked or tuple(one.calls[0] for one in made)
 
 
-def _paged(calls: tuple[Call, ...]) -> tuple[Call, ...]:
+def _paged(*frames: Frame) -> tuple[Call, ...] | Decision:
+    """The same for every page of the rows."""
+    calls = _calls(*frames)
+    if isinstance(calls, Decision):
+        return calls
     return tuple(Call(each.tool, {**each.arguments, "limit": MAX_LIMIT}) for each in calls)
 
 
-def _column(call: Call) -> Mapping[str, str]:
-    """The columns of the rows of a call, by the features that mean them."""
-    return _data()[call.tool]
+def _column(frame: Frame, said: Iterable[str]) -> str:
+    """The column of a frame's rows that the first of the features means which means one; empty if none does."""
+    columns = toml_beside(__package__, "computing.toml")[_tool(frame)]
+    return next((columns[one] for one in said if one in columns), "")
 
 
-def _decided(f: Frame, calls: tuple[Call, ...], step: Mapping[str, Any], *aspects: str) -> Decision:
+def _decided(f: Frame, calls: tuple[Call, ...] | Decision, step: Mapping[str, Any], *aspects: str) -> Decision:
+    if isinstance(calls, Decision):
+        return calls
     return Decision(DecisionKind.CALL, f, calls, view=View.COMPUTED, aspects=aspects, then=(step,))
-
-
-def _data() -> Mapping[str, Mapping[str, str]]:
-    return toml_beside(__package__, "computing.toml")
 
 
 _MADE: Mapping[str, Callable[[Frame, datetime], Decision | None]] = {

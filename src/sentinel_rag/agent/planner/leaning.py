@@ -6,9 +6,11 @@ and not answered is no ground to build on with certainty: the ways to go on from
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+
+import msgspec
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, ask
 from sentinel_rag.agent.planner.merging import (
@@ -82,21 +84,16 @@ class LeaningRule:
     """How a sentence is taken that holds all of `needs` and none of `never`."""
 
     kind: str
-    needs: frozenset[str]
-    never: frozenset[str]
     take: tuple[str, ...]
-    ask: bool
+    needs: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
+    ask: bool = False
 
 
 @cache
 def rules() -> tuple[LeaningRule, ...]:
     """All rules, in their order."""
-    return tuple(map(_rule, follow_ups()["rule"]))
-
-
-def _rule(told: Mapping[str, Sequence[str]]) -> LeaningRule:
-    needs, never = frozenset(told.get("needs", ())), frozenset(told.get("never", ()))
-    return LeaningRule(str(told["kind"]), needs, never, tuple(told["take"]), bool(told.get("ask")))
+    return msgspec.convert(follow_ups()["rule"], tuple[LeaningRule, ...])
 
 
 def leaned(asked: FrameCompletion) -> Done | None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from sentinel_rag.agent.planner.decisions import Unclear
 from sentinel_rag.agent.planner.plan import View
-from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.text import toml_beside
 
 
@@ -19,10 +20,10 @@ class DecisionRow:
 
     kind: str
     needs: tuple[tuple[str, ...], ...]
-    never: tuple[str, ...]
     score: float
+    never: tuple[str, ...] = ()
     tool: str = ""
-    fixed: Mapping[str, JsonValue] | None = None
+    fixed: Mapping[str, Any] | None = None
     reason: Unclear | None = None
     stored: bool = False
     compute: str = ""
@@ -52,26 +53,8 @@ def rows() -> tuple[DecisionRow, ...]:
     return tuple(sorted(map(_row, told), key=lambda row: -row.score))
 
 
-def _row(told: Mapping[str, object]) -> DecisionRow:
-    needs = tuple(tuple(one.split("|")) for one in _list(told, "needs"))
-    weight = told.get("weight", 0)
+def _row(told: Mapping[str, Any]) -> DecisionRow:
+    needs = tuple(tuple(one.split("|")) for one in told.get("needs", ()))
     exact = sum(1 for one in needs if all(":" in each for each in one))
-    assert isinstance(weight, int | float)
-    fixed = told.get("fixed")
-    return DecisionRow(
-        kind=str(told["kind"]),
-        needs=needs,
-        never=tuple(_list(told, "never")),
-        score=10 * len(needs) + 3 * exact + weight,
-        tool=str(told.get("tool", "")),
-        fixed=fixed if isinstance(fixed, dict) else None,
-        reason=Unclear(str(told["ask"])) if "ask" in told else None,
-        stored=bool(told.get("stored")),
-        compute=str(told.get("compute", "")),
-        view=View(str(told["view"])) if "view" in told else None,
-    )
-
-
-def _list(told: Mapping[str, object], key: str) -> list[str]:
-    value = told.get(key, [])
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+    score = 10 * len(needs) + 3 * exact + told.get("weight", 0)
+    return msgspec.convert({**told, "needs": needs, "score": score, "reason": told.get("ask")}, DecisionRow)
