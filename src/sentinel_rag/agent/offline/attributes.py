@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.answers.renderer import escape
+from sentinel_rag.agent.answers.renderer import elements, escape
+from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.text import toml_beside
 
@@ -69,6 +70,25 @@ def values_of(attribute: Attribute, entity: Mapping[str, JsonValue]) -> Iterator
     if not found and by_name and name and attribute.fits(name):
         found = [("/name", name)]
     yield from found
+
+
+def kinds_of(run: ToolRun) -> Sequence[str]:
+    """The kinds of things that an incident names."""
+    entities = run.at("/rows/0/entities")
+    return list(entities) if isinstance(entities, Mapping) else []
+
+
+def entities_of(run: ToolRun, kind: str) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:
+    """(JSON pointer, entity) of each thing of a kind that an incident names, with its kind."""
+    for at, entity in things_at(run, f"/rows/0/entities/{escape(kind)}"):
+        yield at, {**entity, "kind": kind}
+
+
+def things_at(run: ToolRun, base: str) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:
+    """(JSON pointer, entity) of each thing in a list of a result."""
+    for place, entity in enumerate(elements(run, base)):
+        if isinstance(entity, Mapping):
+            yield f"{base}/{place}", entity
 
 
 def _leaves(pointer: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answers.renderer import RenderedView, elements, escape, say_partial
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Fact
+from sentinel_rag.agent.offline.attributes import entities_of, kinds_of
 from sentinel_rag.agent.planner import Option
 from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.things import INCIDENT, ListItem
@@ -88,7 +89,7 @@ def _say_fields(writer: AnswerWriter, found: Sequence[ToolRun]) -> None:
             rows.append([Fact(label), *cells])
             if label in _SAID:
                 told[len({cell.text for cell in cells}) == 1].append(label.lower())
-    for kind in sorted({kind for run in found for kind in _entities(run)}):
+    for kind in sorted({kind for run in found for kind in kinds_of(run)}):
         rows.append([Fact(f"Entities: {kind}"), *(_entity_count(writer, run, kind) for run in found)])
     for same, words in ((False, "They differ in"), (True, f"The same in {'both' if len(found) == 2 else 'all'}:")):
         if told[same]:
@@ -105,11 +106,6 @@ def _cell(writer: AnswerWriter, run: ToolRun, pointer: str) -> Fact:
     return writer.cell(run, pointer, limit=200)
 
 
-def _entities(run: ToolRun) -> Sequence[str]:
-    entities = run.at("/rows/0/entities")
-    return list(entities) if isinstance(entities, Mapping) else []
-
-
 def _entity_count(writer: AnswerWriter, run: ToolRun, kind: str) -> Fact:
     counted, listed = f"/rows/0/entity_counts/{escape(kind)}", f"/rows/0/entities/{escape(kind)}"
     if run.at(counted) is not None:
@@ -122,12 +118,11 @@ def _say_shared(writer: AnswerWriter, found: Sequence[ToolRun], kinds: Sequence[
     by_id = {run.call.call_id: run for run in found}
     places: dict[tuple[str, str], dict[str, str]] = {}
     for run in found:
-        for kind in _entities(run):
-            base = f"/rows/0/entities/{escape(kind)}"
-            for place, entity in enumerate(elements(run, base)):
-                if isinstance(entity, Mapping) and entity.get("name") and (not kinds or kind in kinds):
+        for kind in kinds_of(run):
+            for at, entity in entities_of(run, kind) if not kinds or kind in kinds else ():
+                if entity.get("name"):
                     pointers = places.setdefault((kind, str(entity["name"]).lower()), {})
-                    pointers.setdefault(run.call.call_id, f"{base}/{place}")
+                    pointers.setdefault(run.call.call_id, at)
     shared = [(kind, pointers) for (kind, _), pointers in places.items() if len(pointers) > 1]
     shared.sort(key=lambda each: (-len(each[1]), _KINDS_FIRST.get(each[0], len(_KINDS_FIRST))))
     two = len(found) == 2
@@ -151,7 +146,7 @@ def _say_shared(writer: AnswerWriter, found: Sequence[ToolRun], kinds: Sequence[
         facts = [writer.number(found[0], f"/rows/0/{name}/{at}") for at, each in enumerate(lists[0]) if each in common]
         if facts:
             writer.say(f"Shared {name}: {{}}.", facts, cited=[(run, "/rows/0") for run in found])
-    if any(_is_cut(run, escape(kind)) for run in found for kind in _entities(run)):
+    if any(_is_cut(run, escape(kind)) for run in found for kind in kinds_of(run)):
         writer.fixed("Not every entity of these incidents came with the answer, so they may share more.")
 
 

@@ -25,7 +25,7 @@ from sentinel_rag.agent.answers.renderer import (
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Fact, Line, Part, phrase
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.offline import comparing, computed, query_rows, related
-from sentinel_rag.agent.offline.attributes import attribute_of
+from sentinel_rag.agent.offline.attributes import attribute_of, entities_of, kinds_of
 from sentinel_rag.agent.offline.workspaces import section_of
 from sentinel_rag.agent.planner import offer
 from sentinel_rag.agent.planner.plan import WITHOUT, Plan, View
@@ -176,15 +176,10 @@ def _say_fields(scene: Scene, _: str) -> None:
         elif colon and value:
             _say_entities(scene, value, MOST_ENTITIES, asked=True)
         elif colon:
-            for kind in _kinds(scene.run):
+            for kind in kinds_of(scene.run):
                 _say_entities(scene, kind, MOST_ENTITIES)
         elif aspect != "everything":
             tell(scene, [f"@{aspect}"])
-
-
-def _kinds(run: ToolRun) -> Sequence[str]:
-    entities = run.at("/rows/0/entities")
-    return list(entities) if isinstance(entities, Mapping) else []
 
 
 def _say_who_and_where(scene: Scene, _: str) -> None:
@@ -192,7 +187,7 @@ def _say_who_and_where(scene: Scene, _: str) -> None:
     told = {aspect.partition(":")[2] for aspect in scene.plan.aspects if aspect.startswith("entities:")}
     begun = len(scene.writer.lines)
     for kind in WHO_AND_WHERE:
-        if kind in _kinds(scene.run) and kind not in told:
+        if kind in kinds_of(scene.run) and kind not in told:
             _say_entities(scene, kind, MOST_SHOWN)
     scene.writer.goes_on(begun + 1)
 
@@ -200,12 +195,8 @@ def _say_who_and_where(scene: Scene, _: str) -> None:
 def _say_artefacts(scene: Scene, _: str) -> None:
     """Addresses, files, hashes and all else that the incident names, on demand."""
     writer, run = scene.writer, scene.run
-    places = [
-        (kind, f"/rows/0/entities/{escape(kind)}/{place}")
-        for kind in _kinds(run)
-        if kind not in WHO_AND_WHERE
-        for place in range(len(elements(run, f"/rows/0/entities/{escape(kind)}")))
-    ]
+    kinds = [kind for kind in kinds_of(run) if kind not in WHO_AND_WHERE]
+    places = [(kind, at) for kind in kinds for at, _ in entities_of(run, kind)]
     labels = view_data()["kinds"]
     rows = [
         [Fact(labels.get(kind, kind)), writer.cell(run, f"{at}/name", limit=300), writer.cell(run, f"{at}/alerts")]
@@ -295,12 +286,7 @@ def _say_stages(scene: Scene, _: str) -> None:
 def _say_shared_entities(scene: Scene, _: str) -> None:
     """Entities that tie its alerts together."""
     writer, run = scene.writer, scene.run
-    places = [
-        f"/rows/0/entities/{escape(kind)}/{place}"
-        for kind in _kinds(run)
-        if kind in _THAT_TIE
-        for place in range(len(elements(run, f"/rows/0/entities/{escape(kind)}")))
-    ]
+    places = [at for kind in kinds_of(run) if kind in _THAT_TIE for at, _ in entities_of(run, kind)]
     shared = [(count, at) for at in places if isinstance(count := run.at(f"{at}/alerts"), int) and count > 1]
     shared.sort(key=lambda each: -each[0])
     if not shared:

@@ -6,7 +6,7 @@ reader can judge it; nothing here chooses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ from sentinel_rag.agent.answers.renderer import (
     view_data,
 )
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of, phrase
-from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, values_of
+from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, entities_of, things_at, values_of
 from sentinel_rag.agent.offline.relations import (
     Choice,
     RelatedAlert,
@@ -52,13 +52,6 @@ IN_SENTENCE, MOST_VALUES, MOST_OF_ALERT, MOST_CHOICES, MOST_NAMES = 5, 50, 10, 1
 Entity = Mapping[str, JsonValue]
 
 
-def _entities(run: ToolRun, base: str, kind: str = "") -> Iterator[tuple[str, Entity]]:
-    """(pointer, entity) of each thing in a list; where their `kind` is that of the list, it is told with each."""
-    for place, entity in enumerate(elements(run, base)):
-        if isinstance(entity, Mapping):
-            yield f"{base}/{place}", {**entity, "kind": kind} if kind else entity
-
-
 # --- of one alert or incident
 
 
@@ -66,7 +59,7 @@ def say_values_of_alert(scene: Scene, attribute: Attribute) -> bool:
     """The values of a property in one alert, each once; False if it tells none."""
     found = {
         str(value): at + pointer
-        for at, entity in _entities(scene.run, f"{scene.at}/entities")
+        for at, entity in things_at(scene.run, f"{scene.at}/entities")
         for pointer, value in values_of(attribute, entity)
     }
     facts = [scene.writer.exact(scene.run, pointer) for pointer in list(found.values())[:MOST_OF_ALERT]]
@@ -84,7 +77,7 @@ def say_values_of_incident(scene: Scene, label: str) -> None:
     found: dict[str, tuple[str, str, Fact]] = {}
     for kind in attribute.kinds:
         base, counted = f"/rows/0/entities/{escape(kind)}", f"/rows/0/entity_counts/{escape(kind)}"
-        for at, entity in _entities(run, base, kind):
+        for at, entity in entities_of(run, kind):
             for pointer, value in values_of(attribute, entity):
                 other = entity.get("name") not in (value, None)
                 owner = writer.cell(run, f"{at}/name", limit=200) if other else Fact(EMPTY_CELL)
@@ -161,7 +154,7 @@ def _collect(writer: AnswerWriter, run: ToolRun, attribute: Attribute, name: str
     """Distinct values in the rows, commonest first: of the named thing itself, or of the others in its alerts."""
     found: dict[str, _Found] = {}
     for place in range(len(run.rows)):
-        for base, entity in _entities(run, f"/rows/{place}/entities"):
+        for base, entity in things_at(run, f"/rows/{place}/entities"):
             for pointer, value in values_of(attribute, entity) if _is_named(entity, name) is of_named else ():
                 shown = plain(str(value)).lower()
                 if shown != name.lower():

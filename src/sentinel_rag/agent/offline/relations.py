@@ -16,9 +16,9 @@ from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 
-from sentinel_rag.agent.answers.renderer import elements
-from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, values_of
+from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, things_at, values_of
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.planner.steps import ALERT_ID
 from sentinel_rag.agent.planner.views import asked_properties, label_of
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
@@ -84,9 +84,7 @@ class RelatedAlert:
     @property
     def entities(self) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:
         """(JSON pointer in the result, entity) of each thing that the alert names."""
-        for index, entity in enumerate(elements(self.run, base := f"{self.pointer}/entities")):
-            if isinstance(entity, Mapping):
-                yield f"{base}/{index}", entity
+        return things_at(self.run, f"{self.pointer}/entities")
 
     def said_in(self, text: str, *, without: Sequence[str] = ()) -> frozenset[str]:
         """The names of its entities that `text` (in lower case) says, but for some kinds."""
@@ -332,7 +330,6 @@ read without the sentences before it."""
 _NEAR, _STORY_WEIGHT = 0.9, 0.7
 """Incidents that fit this share of the best one stay side by side. A story tells of another alert of the incident."""
 _OF_ASKING = ("modal", "op")
-_ALERT_ID = re.compile(r"(?:[a-z]{2})?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[a-z]{2}\d{6,24}_-?\d{1,12}", re.I)
 _SENTENCE = re.compile(r"(?<=[.?!])[\"'”`)]*\s+(?=[^\W\d_a-zà-ÿ]|[\"'`“(])|(?<=[}\]])\s+(?=[^\W\d_a-zà-ÿ])|\s*\n\s*")
 _NUMBER_OF_LIST = re.compile(r"\[\d{1,3}\]")
 
@@ -556,7 +553,7 @@ def _reading(alerts: Sequence[RelatedAlert]) -> list[PlannedCall]:
             first = arguments.get("offset")
             place = alert.place + (first if isinstance(first, int) else 0)
             pages[str(arguments["incident"]), place // WITH_PROPERTIES * WITH_PROPERTIES] = None
-        elif _ALERT_ID.fullmatch(alert.alert_id):
+        elif ALERT_ID.fullmatch(alert.alert_id):
             alone.append(PlannedCall("query_alerts", {"alert_id": alert.alert_id}))
     calls = [
         PlannedCall("query_alerts", {"incident": incident, "limit": WITH_PROPERTIES, **({"offset": at} if at else {})})

@@ -21,7 +21,7 @@ _QUALITIES = ("status", "severity", "class", "owner", "f", "pad", "definite")
 _LINKS = ("of", "rel", "f", "kind", "definite", "ref")
 _THINGS = ("lit", "name", "digits", "num")
 _NUMBER = re.compile(r"\d{1,9}")
-_ALERT_ID = re.compile(r"(?:[a-z]{2})?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[a-z]{2}\d{6,24}_-?\d{1,12}", re.I)
+ALERT_ID = re.compile(r"(?:[a-z]{2})?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[a-z]{2}\d{6,24}_-?\d{1,12}", re.I)
 """Only an id of such a shape is asked about: nothing else that a row says becomes a part of a question."""
 
 
@@ -55,7 +55,7 @@ class Steps:
 
     def about(self, reference: str) -> Frame | None:
         """The question about the row of that id; None for an id of another shape."""
-        if not (_ALERT_ID if self.finds_alert else _NUMBER).fullmatch(reference):
+        if not (ALERT_ID if self.finds_alert else _NUMBER).fullmatch(reference):
             return None
         frame = self.rest.copy()
         frame.tell("incident", reference)
