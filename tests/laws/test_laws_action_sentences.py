@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.planner.changes import Change, Shown, change_of, plan_change
+from sentinel_rag.agent.planner import Talk
+from sentinel_rag.agent.planner.changes import Change, change_of, plan_change
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
 from sentinel_rag.language.frames.orders import Act, read_order
 
@@ -53,7 +54,7 @@ WORKSPACES = st.sampled_from(["", "emea", "eu-west_2", "prod"])
 def planned(sentence: str) -> dict[str, Any]:
     order = read_order(sentence)
     assert order is not None, sentence
-    change = plan_change(order, Shown())
+    change = plan_change(order, Talk())
     assert isinstance(change, Change), (sentence, change, order)
     return {"tool": change.call.tool, "workspace": change.workspace, **change.call.arguments}
 
@@ -88,7 +89,7 @@ def test_words_around_a_wish_never_move_it_to_another_incident(
     before: str, between: list[str], behind: list[str]
 ) -> None:
     order = read_order(f"{before} close incident 12 {' '.join(between)} as undetermined {' '.join(behind)}")
-    change = plan_change(order, Shown()) if order is not None and order.act is Act.CHANGE else None
+    change = plan_change(order, Talk()) if order is not None and order.act is Act.CHANGE else None
     if isinstance(change, Change):
         assert change.call.arguments["incident"] == "12"
         assert not set(ELSEWHERE) & {*between, *behind}

@@ -22,9 +22,7 @@ from sentinel_rag.agent.planner.changes import (
     FORMS,
     MOST_OFFERED,
     Change,
-    ListedLine,
     Missing,
-    Shown,
     change_of,
     checked,
     filled,
@@ -96,7 +94,7 @@ async def answer_change(turn: OfflineTurn) -> Answer | None:
         return turn.plain_answer(Outcome.OUT_OF_SCOPE, _sentence("only_reads", portal), _instead(turn, order))
     if order.act is Act.HOW:
         return turn.plain_answer(Outcome.ANSWERED, FORMS)
-    decision = None if order.act is Act.BEYOND else plan_change(order, _shown(conversation), conversation.person)
+    decision = None if order.act is Act.BEYOND else plan_change(order, conversation.talk, conversation.person)
     if decision is None:
         # A change is a turn of its own. No correction and no "and [3]?" asks for it again with another incident.
         conversation.talk.begin_turn()
@@ -140,14 +138,6 @@ def _picked(
     if len(left) > 1 and len(left) < len(offered):
         return Missing("Which of these?", left)
     return left[0] if len(left) == 1 else None
-
-
-def _shown(conversation: Conversation) -> Shown:
-    """What words of an order may point at."""
-    talk = conversation.talk
-    current, screen = talk.current("incident"), talk.lists[-1].items if talk.lists else ()
-    lines = tuple(ListedLine(item.kind, item.value if item.kind == "incident" else item.incident) for item in screen)
-    return Shown(current.value if current is not None else "", lines, talk.known_incidents())
 
 
 # --- what was asked for before

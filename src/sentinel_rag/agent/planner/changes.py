@@ -12,8 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sentinel_rag.agent.planner.context import Context
 from sentinel_rag.agent.planner.decisions import Call
 from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.things import ALERT, INCIDENT, ListItem
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS
 from sentinel_rag.language.frames.orders import Act, Order, Problem
@@ -77,6 +79,15 @@ class Change:
         return f"{sentence} with comment: {self.note}" if self.note else sentence
 
 
+def _ordered(order: Order, incident: str = "") -> Change:
+    """The change of an incident as an order says it."""
+    comments = order.act is Act.COMMENT
+    message = order.message if comments else ""
+    return Change(
+        incident, order.changes, order.note, message, comments, order.workspace, order.person, order.reclassifies
+    )
+
+
 def change_of(tool: str, arguments: Mapping[str, JsonValue]) -> Change:
     """The change that became a call."""
     told = {name: str(value) for name, value in arguments.items()}
@@ -85,33 +96,6 @@ def change_of(tool: str, arguments: Mapping[str, JsonValue]) -> Change:
         return Change(incident, message=told["message"], comments=True, workspace=workspace)
     note = told.pop("classification_comment", "")
     return Change(incident, told, note=note, workspace=workspace)
-
-
-@dataclass(frozen=True, slots=True)
-class ListedLine:
-    """A line of the list on the screen; `incident` is the one that it is, or that it belongs to."""
-
-    kind: str
-    incident: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What words of an order may point at."""
-
-    current: str = ""
-    """The incident that is spoken of."""
-    lines: Sequence[ListedLine] = ()
-    numbers: frozenset[str] = frozenset()
-    """Numbers of incidents that were shown or said."""
-
-    @property
-    def incidents(self) -> tuple[str, ...]:
-        """The incidents of the list on the screen."""
-        found = (
-            line.incident for line in self.lines if line.kind == "incident" and _REFERENCE.fullmatch(line.incident)
-        )
-        return tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +128,15 @@ _PROBLEMS = {
 }
 
 
-def plan_change(order: Order, shown: Shown, person: str = "") -> Change | Missing | None:
+def plan_change(order: Order, talk: Context, person: str = "") -> Change | Missing | None:
     """What an order for a change becomes; `person` is who "me" is, if that is known. None where it names no incident
     and says something of another kind ("close port 22")."""
-    change = Change(
-        "", order.changes, order.note, order.message if order.act is Act.COMMENT else "", order.act is Act.COMMENT,
-        order.workspace, order.person, order.reclassifies,
-    )  # fmt: skip
+    change = _ordered(order)
     if order.parts:
-        return _one_of_several(order, shown)
+        return _one_of_several(order, talk)
     if order.problem is not None and order.aims:
-        return Missing(_PROBLEMS[order.problem], waits=_waiting(change, order, shown), slot="severity")
-    named = _aimed_at(order, shown)
+        return Missing(_PROBLEMS[order.problem], waits=_waiting(change, order, talk), slot="severity")
+    named = _aimed_at(order, talk)
     if isinstance(named, Missing):
         return named
     if order.act is Act.COMMENT and not order.message and named:
@@ -167,7 +148,7 @@ def plan_change(order: Order, shown: Shown, person: str = "") -> Change | Missin
     if len(named) > 1 or (order.every and (named or not order.unread)):
         return _one_of(change, named, unclear=order.pointed == ("it",))
     if not named:
-        return _unaimed(order, change, shown)
+        return _unaimed(order, change, talk)
     change = replace(change, incident=named[0])
     if order.tail:
         noted = replace(change, note=order.tail)
@@ -177,7 +158,7 @@ def plan_change(order: Order, shown: Shown, person: str = "") -> Change | Missin
     if order.unread:
         words = plain(" ".join(order.unread))
         return Missing(f"I did not understand {words} in this order, so I change nothing. {FORMS}")
-    line = _line_of_that_number(order, shown)
+    line = _line_of_that_number(order, talk)
     if line is not None:
         return line
     return checked(change, order.message if order.act is Act.CHANGE else "", person, unsure=order.unsure)
@@ -220,25 +201,41 @@ def fitting(offers: Sequence[Change], values: Mapping[str, str]) -> tuple[Change
 # --- which incident
 
 
-def _waiting(change: Change, order: Order, shown: Shown) -> Change | None:
+def _current(talk: Context) -> str:
+    """The incident that is spoken of."""
+    current = talk.current(INCIDENT)
+    return current.value if current is not None and _REFERENCE.fullmatch(current.value) else ""
+
+
+def _lines(talk: Context) -> Sequence[ListItem]:
+    return talk.lists[-1].items if talk.lists else ()
+
+
+def _listed(talk: Context) -> tuple[str, ...]:
+    """The incidents of the list on the screen."""
+    found = (line.value for line in _lines(talk) if line.kind == INCIDENT and _REFERENCE.fullmatch(line.value))
+    return tuple(dict.fromkeys(found))
+
+
+def _waiting(change: Change, order: Order, talk: Context) -> Change | None:
     """The change that lacks nothing but a severity."""
-    incidents = _aimed_at(order, shown)
+    incidents = _aimed_at(order, talk)
     one = not isinstance(incidents, Missing) and len(incidents) == 1 and order.problem is Problem.WHICH_SEVERITY
     return replace(change, incident=incidents[0]) if one and not isinstance(incidents, Missing) else None
 
 
-def _aimed_at(order: Order, shown: Shown) -> tuple[str, ...] | Missing:
+def _aimed_at(order: Order, talk: Context) -> tuple[str, ...] | Missing:
     """The incidents that an order names or points at."""
     found = [*order.incidents, *order.numbers]
     for word in order.pointed:
         if word == "them":
-            if not shown.incidents:
+            if not (listed := _listed(talk)):
                 return Missing(_WHICH)
-            found += shown.incidents
+            found += listed
         elif word == "it":
-            found += [shown.current] if _REFERENCE.fullmatch(shown.current) else shown.incidents
+            found += [current] if (current := _current(talk)) else _listed(talk)
         else:
-            line = _line(shown, int(word))
+            line = _line(talk, int(word))
             if isinstance(line, Missing):
                 return line
             found.append(line)
@@ -247,14 +244,15 @@ def _aimed_at(order: Order, shown: Shown) -> tuple[str, ...] | Missing:
     return tuple(dict.fromkeys(found))
 
 
-def _line(shown: Shown, place: int) -> str | Missing:
+def _line(talk: Context, place: int) -> str | Missing:
     at = place - 1 if place > 0 else place
-    if not -len(shown.lines) <= at < len(shown.lines):
+    lines = _lines(talk)
+    if not -len(lines) <= at < len(lines):
         return Missing(f"There is no such line as [{place}] on the screen. Ask for the list first, or give the number.")
-    line = shown.lines[at]
-    if line.kind == "incident" and _REFERENCE.fullmatch(line.incident):
-        return line.incident
-    if line.kind == "alert" and _REFERENCE.fullmatch(line.incident):
+    line = lines[at]
+    if line.kind == INCIDENT and _REFERENCE.fullmatch(line.value):
+        return line.value
+    if line.kind == ALERT and _REFERENCE.fullmatch(line.incident):
         return Missing(
             f"That is an alert, and what I can change are incidents; it belongs to incident {line.incident}. Name the "
             "incident if you mean that."
@@ -262,22 +260,23 @@ def _line(shown: Shown, place: int) -> str | Missing:
     return Missing("That is no incident. Name one by its number; I change nothing else.")
 
 
-def _line_of_that_number(order: Order, shown: Shown) -> Missing | None:
+def _line_of_that_number(order: Order, talk: Context) -> Missing | None:
     """A number alone is an incident's, unless it may as well be a line of the list on the screen."""
-    if len(order.numbers) != 1 or order.incidents or order.numbers[0] in shown.numbers:
+    if len(order.numbers) != 1 or order.incidents or order.numbers[0] in talk.known_incidents():
         return None
-    number = order.numbers[0]
-    if not 0 < int(number) <= len(shown.lines) or shown.lines[int(number) - 1].kind != "incident":
+    number, lines = order.numbers[0], _lines(talk)
+    if not 0 < int(number) <= len(lines) or lines[int(number) - 1].kind != INCIDENT:
         return None
     return Missing(
         f"Do you mean incident {number}, or line [{number}] of the list, which is incident "
-        f"{plain(shown.lines[int(number) - 1].incident)}? Write incident and its number."
+        f"{plain(lines[int(number) - 1].value)}? Write incident and its number."
     )
 
 
-def _unaimed(order: Order, change: Change, shown: Shown) -> Missing | None:
-    if _REFERENCE.fullmatch(shown.current) and not order.unread:
-        return Missing(f"Do you mean incident {shown.current}? If so:", (replace(change, incident=shown.current),))
+def _unaimed(order: Order, change: Change, talk: Context) -> Missing | None:
+    current = _current(talk)
+    if current and not order.unread:
+        return Missing(f"Do you mean incident {current}? If so:", (replace(change, incident=current),))
     return Missing(_WHICH) if order.noun or not order.unread else None
 
 
@@ -295,24 +294,18 @@ def _first_of(changes: Sequence[Change], sentence: str) -> Missing:
     return Missing(sentence + more, tuple(changes[:MOST_OFFERED]))
 
 
-def _one_of_several(order: Order, shown: Shown) -> Missing:
+def _one_of_several(order: Order, talk: Context) -> Missing:
     """An order that holds several, each for an incident of its own."""
     changes: list[Change] = []
     for part in order.parts:
-        named = _aimed_at(part, shown)
+        named = _aimed_at(part, talk)
         if isinstance(named, Missing):
             return named
         if part.problem is not None:
             return Missing(_PROBLEMS[part.problem])
         if part.unread or not named or (part.act is Act.COMMENT and not part.message):
             return Missing(f"I change one incident by one order. Say each by itself. {FORMS}")
-        comments = part.act is Act.COMMENT
-        changes += [
-            Change(
-                each, part.changes, part.note, part.message if comments else "", comments, part.workspace, part.person
-            )
-            for each in named
-        ]
+        changes += [_ordered(part, each) for each in named]
     return _first_of(changes, _ONE)
 
 
