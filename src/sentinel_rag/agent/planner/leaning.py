@@ -323,17 +323,14 @@ def _without_effect(said: Frame, made: Decision, before: Decision | None) -> lis
     if before is None or not _same_answer(made, before) or made.view is View.COMPARISON:
         return []
     light = _light() | {"op", "pad", "f", "definite"}
-    new = [
-        item
-        for item in said.items
-        if not item.silent and not {type_ for type_, _ in item.senses} <= light and item.sense("lit", _LINE) is None
-    ]
     known = {*_TOLD_AGAIN, *(f"kind:{kind}" for kind in LISTED if made.calls[0].tool == f"query_{kind}s")}
+    other_time = bool(said.window) and said.window != before.frame.window  # of what no time narrows
     return [
         item.text
-        for item in new
+        for item in said.items
+        if not item.silent and not {type_ for type_, _ in item.senses} <= light and item.sense("lit", _LINE) is None
         if not any(before.frame.has(one) or one in known for one in (f"{sense[0]}:{sense[1]}" for sense in item.senses))
-    ]
+    ] or ([said.time_said or said.text.strip(" .?!")] if other_time else [])
 
 
 def offering(frame: Frame, made: Sequence[Decision], reason: Unclear | None, *values: str) -> Decision:
