@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from tests.support.small_estate import NOW, small_estate
 
 from cited_sentences import doubts
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.contracts.evidence import Answer
+from sentinel_rag.contracts.evidence import Answer, Picture
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryResult
@@ -33,11 +34,16 @@ SIGN_INS: list[dict[str, Any]] = [
 ]
 
 
-async def ask(question: str, rows: list[dict[str, Any]] = SIGN_INS, time: str = "TimeGenerated") -> tuple[Answer, Any]:
+async def ask(
+    question: str,
+    rows: list[dict[str, Any]] = SIGN_INS,
+    time: str = "TimeGenerated",
+    totals: Mapping[str, int] | None = None,
+) -> tuple[Answer, Any]:
     def run(arguments: JsonObject) -> QueryResult:
         first, limit = int(str(arguments.get("offset", 0))), int(str(arguments.get("limit", 20)))
         found = rows_result(rows[first : first + limit], total=len(rows), table="SigninLogs", time_column=time)
-        summary = {"template": arguments["template"], "description": "A query."}
+        summary = {"template": arguments["template"], "description": "A query.", "totals": dict(totals or {})}
         types = {"TimeGenerated": "datetime", "SignIns": "long"}
         columns = tuple(replace(each, type=types.get(each.name, "string")) for each in found.columns)
         return replace(found, columns=columns, summary=summary)
@@ -106,3 +112,24 @@ async def test_a_share_is_calculated_over_rows_that_are_sums() -> None:
         "share of sign-ins by country", [{"Country": "PT", "SignIns": 3}, {"Country": "RO", "SignIns": 1}]
     )
     assert answer.text.splitlines()[0] == "2 values of Country; most are `PT`: 3 of 4 SignIns."
+
+
+DAYS = [{"Day": f"2024-07-{10 + place}T00:00:00Z", "SignIns": count} for place, count in enumerate((3, 9, 4, 7))]
+
+
+@pytest.mark.parametrize(
+    ("rows", "totals", "first", "picture"),
+    [
+        (DAYS, {"SignIns": 23}, "Most SignIns: `2024-07-11T00:00:00Z` 9, `2024-07-13", Picture.RANKING),
+        (sorted(DAYS, key=lambda row: row["SignIns"]), {"SignIns": 23}, "Fewest SignIns: `2024-07-10", Picture.RANKING),
+        ([{**row, "SignIns": 1} for row in DAYS], {"SignIns": 4}, "4 rows. Sums: SignIns 4.", Picture.NONE),
+        (DAYS, {}, "4 rows.", Picture.NONE),
+    ],
+)
+async def test_rows_of_sums_say_first_who_leads_them(
+    rows: list[dict[str, Any]], totals: dict[str, int], first: str, picture: Picture
+) -> None:
+    """The largest by its value and not by its place; nothing leads where all are the same or nothing is summed up."""
+    answer, _ = await ask("sign-ins per day", rows, totals=totals)
+    assert answer.text.startswith(first)
+    assert answer.tables[0].picture is picture

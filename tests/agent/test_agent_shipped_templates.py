@@ -9,6 +9,7 @@ import pytest
 from tests.support.small_estate import NOW, rows_result, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.evidence import Picture
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import ToolCall
 from sentinel_rag.sentinel.templates.template_registry import load_templates
@@ -108,5 +109,6 @@ async def test_the_totals_of_all_rows_are_said_as_facts() -> None:
         run_kql_query=lambda _: replace(found, summary=summary),
     )
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("sign-ins by country", "s"))
-    assert "Sums: SignIns 7, Failures 3. On top: Country `PT`, SignIns 5." in answer.text
+    assert answer.text.startswith("Most SignIns: `PT` 5, `RO` 2. In all 2 rows: SignIns 7, Failures 3.")
+    assert answer.tables[0].picture is Picture.RANKING
     assert {"/summary/totals/SignIns", "/summary/totals/Failures"} <= {piece.pointer for piece in answer.evidence}

@@ -131,13 +131,16 @@ def test_a_ranking_is_drawn_by_its_first_count_against_the_largest() -> None:
     assert [row[3] for row in drawn[1:]] == ["#" * 20, "#" * 5]
 
 
-def test_where_a_ranking_has_too_little_room_the_bars_stay_and_columns_behind_them_go() -> None:
-    names = ("Account", "Failures", "Reasons", "First")
-    rows = [(f"someone.{at}@woodgrove.example", str(9 - at), "Invalid password. " * 4, "long ago") for at in range(5)]
-    target = Console(width=80, force_terminal=True, file=StringIO())
-    lines = [each.plain for each in table_lines(Table(names, tuple(rows), picture=RANKING), target, whole=False)]
-    assert lines[2].split() == ["someone.0@woodgrove.example", "9", "█" * 20]
-    assert lines[-1] == "(not shown: Reasons, First)"
+def test_a_narrow_window_keeps_the_picture_and_leaves_other_columns_out() -> None:
+    rows = tuple(
+        (f"person.number{n}@woodgrove.example", str(9 - n), "4", "a reason of many words " * 3) for n in range(5)
+    )
+    made = Table(("User", "Failures", "Addresses", "Reasons"), rows, picture=RANKING)
+    target = Console(file=StringIO(), force_terminal=True, width=80, no_color=True, markup=False, emoji=False)
+    lines = [line.plain for line in table_lines(made, target, whole=False)]
+    assert lines[2].startswith(" person.number0@woodgrove.example  9         ██████████  a reason")
+    assert lines[-1] == "(cells that end in … are cut; not shown: Addresses)"
+    assert max(map(cell_len, lines)) <= 80
 
 
 def test_a_share_is_drawn_against_the_sum() -> None:

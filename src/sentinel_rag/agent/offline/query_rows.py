@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
+from itertools import takewhile
 
 from sentinel_rag.agent.answers.renderer import Scene, elements, escape, total_of
-from sentinel_rag.agent.answers.writer import AnswerWriter, Fact, phrase
+from sentinel_rag.agent.answers.writer import AnswerWriter, Fact, Part, phrase
 from sentinel_rag.agent.planner.plan import Plan, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -24,6 +25,8 @@ from sentinel_rag.language.frames import Frame
 MOST_COLUMNS = 8
 _IN_SENTENCE, _LONGEST, _FEW = 5, 60, 4
 """Columns that a sentence tells of one row, characters of a value in it, and values of a column that are counted."""
+_LEADING, _NAMING = 3, 2
+"""Rows that are named as the first of a ranking, and columns that name one."""
 _EMPTY: tuple[JsonValue, ...] = (None, "", [], {}, ())
 _ID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,}")
 """A GUID or a hash, which tells a reader nothing."""
@@ -100,6 +103,27 @@ class Rows:
         column = str(self.run.at("/coverage/time_column") or "")
         return column if column in self.filled else ""
 
+    @cached_property
+    def sums(self) -> Sequence[str]:
+        """The columns that the result sums up over all rows that match."""
+        totals = self.run.at("/summary/totals")
+        return [*totals] if isinstance(totals, Mapping) else []
+
+    @cached_property
+    def labels(self) -> Sequence[str]:
+        """The columns that name a row of sums: those before the first sum that hold something else than ids."""
+        before = takewhile(lambda name: name not in self.sums, self.filled)
+        return [name for name in before if self.tells(name)][:_NAMING]
+
+    @cached_property
+    def ranking(self) -> str:
+        """The column that ranks rows of sums, the first that is summed up; empty where all rows have the same there."""
+        if self.time or not self.labels or len(self.run.rows) < 2:
+            return ""
+        column = next((name for name in self.sums if name in self.filled), "")
+        counts = [_count(row, column) for row in self.run.rows]
+        return column if len({*counts}) > 1 and min(counts) >= 0 else ""
+
     def cell(self, place: int, name: str) -> Fact:
         """A cell of the table."""
         return (self.writer.time_cell if self._is_time(place, name) else self.writer.cell)(self.run, _at(place, name))
@@ -161,22 +185,49 @@ def say_found(scene: Scene, _: str) -> None:
         told = [rows.time, *asked, *(name for name in told if name not in (rows.time, *asked, *rows.same))]
     facts = rows.told(0, told) if run.rows else []  # none on a page behind the last one
     total, named = total_of(writer, run), scene.parts["for"]
-    if facts and len(run.rows) == 1:
+    begun = len(writer.lines) + 1
+    if rows.ranking:
+        _say_ranking(rows, total, named)
+    elif facts and len(run.rows) == 1:
         writer.say("{} row{}: {}.", total, named, facts)
     else:
         writer.say(f"{{}} {'row' if total.text == '1' else 'rows'}{{}}{_order(rows)}.", total, named)
-    begun = len(writer.lines)
-    if len(run.rows) > 1:
-        totals = run.at("/summary/totals")
-        names = totals if isinstance(totals, Mapping) else ()
-        if sums := [phrase("{} {}", Fact(name), writer.number(run, f"/summary/totals/{name}")) for name in names]:
-            writer.say("Sums: {}.", sums)
-        if facts:
-            writer.say("On top: {}.", facts)
-        if rows.time:
-            _say_shared(rows)
+        if len(run.rows) > 1:
+            _say_sums(rows, "Sums:")
+            if facts:
+                writer.say("On top: {}.", facts)
+            if rows.time:
+                _say_shared(rows)
     _say_filters(rows)
     writer.goes_on(begun)
+
+
+def _say_ranking(rows: Rows, total: Fact, named: Part) -> None:
+    """Whom the rows put first and with how much, then what all of them come to."""
+    writer, column = rows.writer, rows.ranking
+    counts = [_count(row, column) for row in rows.run.rows]
+    rising, falling = counts == sorted(counts), counts == sorted(counts, reverse=True)
+    ranked = sorted(range(len(counts)), key=lambda place: counts[place] if rising else -counts[place])[:_LEADING]
+    facts = []
+    for place in ranked:
+        told = [name for name in (*rows.labels, column) if rows.run.rows[place].get(name) not in _EMPTY]
+        facts.append(phrase(" ".join("{}" for _ in told), *(rows.said(place, name) for name in told)))
+    words = "Fewest" if rising else "Most" if falling or rows.whole else "Of the rows shown, most"
+    writer.say(f"{words} {{}}{{}}: {{}}.", Fact(column), named, facts)
+    _say_sums(rows, "In all {} rows:", total)
+
+
+def _say_sums(rows: Rows, words: str, *parts: Part) -> None:
+    """The sums over all rows, of those columns that can be summed up."""
+    at = "/summary/totals"
+    if sums := [phrase("{} {}", Fact(name), rows.writer.number(rows.run, f"{at}/{name}")) for name in rows.sums]:
+        rows.writer.say(f"{words} {{}}.", *parts, sums)
+
+
+def _count(row: Mapping[str, JsonValue], name: str) -> float:
+    """The number in a cell; -1 where there is none."""
+    value = row.get(name)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else -1
 
 
 def _say_filters(rows: Rows) -> None:
@@ -214,8 +265,7 @@ def say_rows(scene: Scene, _: str) -> None:
         writer.fixed(f"Columns without room here: {', '.join(map(plain, left))}.")
     shown = ordered[:MOST_COLUMNS]
     cells = [[rows.cell(place, name) for name in shown] for place in range(len(scene.run.rows))]
-    drawn = scene.plan.frame.has("op:trend", "op:share", "attr:draw", "talk:draw")
-    writer.table("", shown, cells, picture=Picture.RANKING if drawn else Picture.NONE)
+    writer.table("", shown, cells, picture=Picture.RANKING if rows.ranking in shown else Picture.NONE)
 
 
 def say_alike(scene: Scene, _: str) -> None:

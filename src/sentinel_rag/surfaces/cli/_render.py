@@ -22,7 +22,7 @@ from rich.text import Text  # noqa: TID253  # as above
 from sentinel_rag.agent.times import show_age
 from sentinel_rag.contracts.evidence import Answer, Outcome, Picture, Table, ToolTrace, Written
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.surfaces.cli._marked_text import fact_lines, source_lines, text_lines, worth_counting
+from sentinel_rag.surfaces.cli._marked_text import fact_lines, query_lines, source_lines, text_lines, worth_counting
 from sentinel_rag.surfaces.rendering.marks import counted
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
@@ -138,6 +138,8 @@ def detail_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iter
         below += [Text(f"  {safe_cell(suggestion)}") for suggestion in answer.suggestions]
     if footnote := [line for line in answer.footnote if how.whole or _tells_a_call(line, answer)]:
         below += [Text(), *(Text(safe(line), style="dim") for line in footnote)]
+    if queries := list(query_lines(answer)):
+        below += [Text(), *(Text(line, style="dim") for line in queries)]
     if how.evidence and (facts := list(fact_lines(answer))):
         below += [Text(), *(Text(line, style="dim") for line in ("Evidence:", *facts))]
     elif how.evidence and not sources:
@@ -300,7 +302,8 @@ def _print(target: Console, lines: Sequence[AnswerLine]) -> None:
 
 SPARKS = "▁▂▃▄▅▆▇█"
 ASCII_SPARKS = "_.-=+*%#"
-BAR = 20
+BAR, SHORT_BAR, WIDE = 20, 10, 100
+"""Cells of a bar in a window that is `WIDE` at least, and in a narrower one."""
 MOST_SPARKS = 60
 
 _DAY_OR_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?")
@@ -329,12 +332,12 @@ def trend_of(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def with_picture(
-    table: Table, names: list[str], rows: list[list[str]], *, plain: bool
+    table: Table, names: list[str], rows: list[list[str]], *, plain: bool, length: int = BAR
 ) -> tuple[list[str], list[list[str]]]:
     """The cells of a table with a column that draws them, behind the one that it draws; as they are where nothing is
     to be drawn."""
     if table.picture is Picture.TIMES:
-        return _with_times(names, rows, plain=plain)
+        return _with_times(names, rows, plain=plain, length=length)
     if trend_of(names, rows):
         at = 1
     elif table.picture in (Picture.RANKING, Picture.SHARE):
@@ -345,22 +348,24 @@ def with_picture(
     if not any(counts):
         return names, rows
     whole = max(counts) if table.picture is not Picture.SHARE else sum(counts)
-    drawn = [bar(count, whole, plain=plain) for count in counts]
+    drawn = [bar(count, whole, plain=plain, length=length) for count in counts]
     if table.picture is Picture.SHARE:
-        drawn = [f"{each:{BAR}} {round(100 * count / whole):3} %" for each, count in zip(drawn, counts, strict=True)]
+        drawn = [f"{each:{length}} {round(100 * count / whole):3} %" for each, count in zip(drawn, counts, strict=True)]
     return _inserted(names, rows, at + 1, drawn)
 
 
-def _with_times(names: list[str], rows: list[list[str]], *, plain: bool) -> tuple[list[str], list[list[str]]]:
+def _with_times(
+    names: list[str], rows: list[list[str]], *, plain: bool, length: int
+) -> tuple[list[str], list[list[str]]]:
     """Each row with a mark at its place between the first moment and the last."""
     at = next((at for at in range(len(names)) if rows and all(_TIME.match(row[at]) for row in rows)), None)
     if at is None or len(rows) < 2:
         return names, rows
     moments = [datetime.fromisoformat(row[at][:19]) for row in rows]
-    first, length = min(moments), (max(moments) - min(moments)).total_seconds() or 1.0
-    places = [round((each - first).total_seconds() / length * (BAR - 1)) for each in moments]
+    first, lasted = min(moments), (max(moments) - min(moments)).total_seconds() or 1.0
+    places = [round((each - first).total_seconds() / lasted * (length - 1)) for each in moments]
     line, mark = (".", "o") if plain else ("·", "●")
-    return _inserted(names, rows, at + 1, [line * place + mark + line * (BAR - 1 - place) for place in places])
+    return _inserted(names, rows, at + 1, [line * place + mark + line * (length - 1 - place) for place in places])
 
 
 def _inserted(
@@ -411,7 +416,7 @@ def layout(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> L
         return Layout(wide)
     beside = list(columns)
     while (over := _needed({each.number: each.least for each in beside}) - width) > 0:
-        movable = [each for each in beside if each.number > 1 and each.name.strip().lower() not in _STAY]
+        movable = [each for each in beside if each.number > 1 and each.movable]
         if not movable:
             return None
         enough = [each for each in movable if each.least + BETWEEN >= over]
@@ -460,8 +465,7 @@ def one_line_each(names: Sequence[str], rows: Sequence[Sequence[str]], width: in
         return width - EDGES - ONE_LINE_BETWEEN * (len(shown) - 1) - rest
 
     while room() < min(PROSE, longest.most):
-        movable = [each for each in shown if each.number > 1 and each.name and each is not longest]
-        movable = [each for each in movable if each.name.strip().lower() not in _STAY]
+        movable = [each for each in shown if each.number > 1 and each is not longest and each.movable]
         if not movable:
             break
         shown.remove(movable[-1])
@@ -502,6 +506,7 @@ def _to_the_minute(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple
 class _Column:
     def __init__(self, number: int, name: str, cells: Sequence[str]) -> None:
         self.number, self.name = number, name
+        self.movable = bool(name.strip()) and name.strip().lower() not in _STAY  # what has no name draws its neighbour
         self.whole = max(map(cell_len, cells), default=0)
         word = max((cell_len(word) for cell in cells for word in cell.split()), default=0)
         heading = max(map(cell_len, name.split()), default=0)
@@ -582,7 +587,7 @@ def table_lines(table: Table, target: Console, *, whole: bool = True) -> Iterato
         yield from _wrapped(Text(safe_cell(table.title), style=TITLE), width, target)
     if target.is_terminal:
         rows = [[_marked(name, cell) for name, cell in zip(names, row, strict=True)] for row in rows]
-        drawn = with_picture(table, names, rows, plain=plain_lines(target))
+        drawn = with_picture(table, names, rows, plain=plain_lines(target), length=BAR if width >= WIDE else SHORT_BAR)
         found = layout(*drawn, width)
         if (found is not None and not found.below) or one_line_each(*drawn, width, "") is not None:
             names, rows = drawn
