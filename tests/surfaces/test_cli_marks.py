@@ -160,13 +160,31 @@ def test_hiding_what_was_not_found_says_how_much() -> None:
 
 def test_all_evidence_is_listed_with_values_and_each_fact_once() -> None:
     told = Evidence("124", "c1", "query_incidents", "/rows/0/number", "124")
-    more = Evidence("28", "c1", "query_incidents", "/coverage/rows_total", 28)
+    more = (
+        Evidence("28", "c1", "query_incidents", "/coverage/rows_total", 28),
+        Evidence("07:20", "c1", "query_incidents", "/rows/0/timeline/2/time", "07:20"),
+        Evidence("Alert", "c1", "query_incidents", "/rows/0/timeline/2/event", "Alert"),
+        Evidence("T1486", "c1", "query_incidents", "/rows/0/techniques/1", "T1486"),
+    )
     written = StringIO()
     print_answer(
-        Console(file=written, width=160), replace(ANSWER, evidence=(told, more)), Display(whole=True, evidence=True)
+        Console(file=written, width=160), replace(ANSWER, evidence=(told, *more)), Display(whole=True, evidence=True)
     )
     assert "  s2  c1 query_incidents row 2: number 125, severity Medium\n" in written.getvalue()
-    assert "Evidence:\n  2. 28  <- query_incidents [c1] /coverage/rows_total\n" in written.getvalue()
+    _, _, evidence = written.getvalue().partition("Evidence:\n")
+    assert evidence.splitlines() == [
+        "  c1 query_incidents, coverage: 2. rows_total 28",
+        "  c1 query_incidents row 1, timeline 3: 3. time 07:20; 4. event Alert",
+        "  c1 query_incidents row 1: 5. techniques T1486",
+    ]
+
+
+def test_the_details_show_the_query_behind_each_call() -> None:
+    [trace] = ANSWER.tools
+    ran = replace(trace, coverage={"query": "SecurityAlert\n| take 1\u202e", "tables": []})
+    lines = printed(replace(ANSWER, tools=(ran,))).splitlines()
+    at = lines.index("KQL of c1 query_incidents:")
+    assert lines[at + 1 : at + 3] == ["  SecurityAlert", "  | take 1\\u202e"]
 
 
 def test_evidence_of_a_source_tells_its_row_its_sentences_and_its_call() -> None:

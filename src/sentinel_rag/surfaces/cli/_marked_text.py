@@ -160,19 +160,38 @@ def _value(value: object) -> str:
 
 
 _ROW = re.compile(r"(.*?/(?:[^/]+)/[0-9]+)(?:/(.*))?")
+_STEP = re.compile(r"/([^/]+)(?:/([0-9]+)(?=/|$))?")
+_OF_LIST = re.compile(r"(?<!^/rows)/[0-9]+$")
 _MARK = re.compile(r"\[([0-9]{1,6})\]")
 _SOURCE = re.compile(r"s([0-9]{1,6})")
 _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 def fact_lines(answer: Answer) -> Iterator[str]:
-    """One line a fact: its number, its words, and the place that they come from. Those that the cells of the sources
-    tell are left out."""
+    """One line a row: the call, the place of the row, and its facts with their numbers, names and words. Those that
+    the cells of the sources tell are left out."""
     told = {(mark.call_id, mark.pointer) for sentence in answer.sentences for mark in sentence.marks if mark.found}
+    rows: dict[str, list[str]] = {}
     for number, piece in enumerate(answer.evidence, 1):
-        if (piece.call_id, piece.pointer) in told:
-            continue
-        yield f"  {number}. {safe_cell(piece.text)}  <- {safe_cell(f'{piece.tool} [{piece.call_id}] {piece.pointer}')}"
+        if (piece.call_id, piece.pointer) not in told:
+            place, _, name = _OF_LIST.sub("", piece.pointer).rpartition("/")
+            row = f"{piece.call_id} {piece.tool}{''.join(map(_step, _STEP.findall(place)))}"
+            rows.setdefault(row, []).append(f"{number}. {name} {piece.text}")
+    for row, facts in rows.items():
+        yield safe_cell(f"  {row}: {'; '.join(facts)}")
+
+
+def _step(found: tuple[str, str]) -> str:
+    name, number = found
+    return f"{' row' if name == 'rows' else f', {name}'}{f' {int(number) + 1}' if number else ''}"
+
+
+def query_lines(answer: Answer) -> Iterator[str]:
+    """The KQL that each call ran, with the call's name before it."""
+    for trace in answer.tools:
+        if query := str((trace.coverage or {}).get("query") or ""):
+            yield safe_cell(f"KQL of {trace.call_id} {trace.name}:")
+            yield from (f"  {line}" for line in safe(query).splitlines())
 
 
 def evidence_lines(answer: Answer, wanted: str) -> Iterator[str]:
