@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.surfaces.cli import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -112,6 +113,23 @@ def test_what_may_not_run_is_told_with_its_place_and_how_to_run_it_all_the_same(
     assert "Next: " in err
     assert "--unguarded" in err
     assert "Traceback" not in err
+
+
+def test_where_the_syntax_breaks_the_reading_ends(filled: Run) -> None:
+    """What a parser finds behind the place, or of the query as a whole, is of its guess how the query goes on."""
+    err = filled("kql", "query", "SigninLogs | wher Location == 'x' | take 5")[2]
+    assert "yields no rows" not in err
+    assert "no column" not in err
+    assert "more problem" not in err
+    assert "'where'" in err
+
+
+def test_a_command_that_reads_looks_where_a_question_goes(filled: Run, clean_environment: Path) -> None:
+    folder = RunFolder(clean_environment)
+    with folder.hold():
+        folder.write(RunState(0, False, "lab", ()))
+        assert "The zones that run now serve" in filled("kql", "query", COUNTED)[2]
+        assert filled("kql", "query", COUNTED, "--workspace", "default")[0] == 0
 
 
 def test_columns_are_listed_where_a_wrong_one_was_used(filled: Run) -> None:

@@ -19,16 +19,23 @@ def test_a_list_is_put_in_read_and_removed(
     monkeypatch.chdir(tmp_path)
     Path("vip.csv").write_text("Account,Why\nkim@x.example,the boss\nlee@x.example,\x1b[2J\n")
     assert main(["watchlist", "put", "VIP", "vip.csv", "--key", "Why"]) == 0
-    assert (
-        "holds 2 items. Its keys in KQL: Watchlist | where WatchlistAlias == 'VIP' | project SearchKey"
-        in capsys.readouterr().out
+    assert capsys.readouterr().out.endswith(
+        "holds 2 items. Its keys in KQL: Watchlist | where WatchlistAlias == 'VIP' | project SearchKey\n"
+        "Workspace: default\n"
     )
     assert main(["watchlist", "put", "VIP", "vip.csv"]) == 2
+    assert main(["watchlist", "put", "vip", "vip.csv"]) == 2
     assert main(["watchlist", "put", "VIP", "vip.csv", "--key", "Nobody", "--replace"]) == 2
     assert main(["watchlist", "put", "VIP", "absent.csv", "--replace"]) == 2
     assert main(["watchlist", "put", "VIP", "vip.csv", "--workspace", "sample"]) == 2
     told = capsys.readouterr().err
-    for words in ("VIP already", "no column 'Nobody'", "absent.csv cannot be read", "made anew by sentinel demo"):
+    for words in (
+        "VIP already",
+        "vip already",
+        "no column 'Nobody'",
+        "absent.csv cannot be read",
+        "made anew by sentinel demo",
+    ):
         assert words in told
     assert main(["watchlist", "list", "--json"]) == 0
     [listed] = json.loads(capsys.readouterr().out)["rows"]

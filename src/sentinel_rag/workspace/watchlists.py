@@ -61,11 +61,11 @@ class Watchlists:
                 raise UsageError(f"There is no watchlist {alias!r}.", next_step="See: sentinel watchlist list")
 
     def _others(self, alias: str, made: str, *, removes: bool = False) -> int:
-        """How many items the alias has of other lists than `made`."""
+        """How many items the alias has of other lists than `made`; two that differ by case alone are one."""
         with self._store.writing() as cursor:
             if TABLE not in read_schema(cursor):
                 return 0
-            of = f"FROM {TABLE} WHERE WatchlistAlias = ? AND WatchlistId IS DISTINCT FROM ?"
+            of = f"FROM {TABLE} WHERE lower(WatchlistAlias) = lower(?) AND WatchlistId IS DISTINCT FROM ?"
             [[count]] = cursor.execute(f"SELECT count(*) {of}", [alias, made]).fetchall()  # a constant
             if removes:
                 cursor.execute(f"DELETE {of}", [alias, made])  # a constant

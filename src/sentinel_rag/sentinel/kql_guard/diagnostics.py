@@ -11,13 +11,15 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sentinel_rag.sentinel.kql_guard.allowed_names import AGGREGATES, FUNCTIONS
+from sentinel_rag.sentinel.kql_guard.allowed_names import AGGREGATES, FUNCTIONS, OPERATORS
 from sentinel_rag.sentinel.kql_guard.analysis import Analysis, Diagnostic, nearest_names, said_nearest, words
 from sentinel_rag.sentinel.kql_guard.report import KqlProblem, Severity, TextPlaces
 
 UNKNOWN_NAME, UNKNOWN_TABLE, UNKNOWN_FUNCTION = "KS142", "KS204", "KS211"
 SYNTAX, UNCHECKED = "KS001", "unchecked"
 """Codes of Microsoft's parser, and of the fallback for what it cannot read for certain."""
+NO_FIRST, NO_OPERATOR = "KS174", "KS176"
+"""What cannot begin a query, and what cannot stand behind a pipe; numbered otherwise, they break the syntax too."""
 
 _SEVERITIES: dict[str, Severity] = {"Error": "error", "Warning": "warning"}
 _MOST_COLUMNS_TOLD = 120
@@ -69,8 +71,10 @@ def _problem(found: Diagnostic, places: TextPlaces, schema: Schema, read: tuple[
         return KqlProblem("not_checkable", severity, found.message, line, column, length, step)
     told = _SIGN.sub(r"\1 `\2`.", found.message)
     told = told if told.endswith(".") else f"{told}."
+    nearest = nearest_names(places.text(*found.at), OPERATORS.values()) if found.code == NO_OPERATOR else ()
     code = "syntax" if _is_syntax(found.code) else "binding"
-    return KqlProblem(code, severity, told, line, column, length, _STEPS.get(found.code, ""))
+    step = _STEPS.get(found.code, "")
+    return KqlProblem(code, severity, f"{told}{said_nearest(nearest)}", line, column, length, step, nearest)
 
 
 def name_in(found: Diagnostic) -> str:
@@ -81,7 +85,7 @@ def name_in(found: Diagnostic) -> str:
 
 def _is_syntax(code: str) -> bool:
     digits = code.removeprefix("KS")
-    return digits.isdigit() and int(digits) < 100
+    return code in (NO_FIRST, NO_OPERATOR) or (digits.isdigit() and int(digits) < 100)
 
 
 def _unknown_column(

@@ -91,4 +91,19 @@ def _once_each(problems: tuple[KqlProblem, ...]) -> tuple[KqlProblem, ...]:
         kept.setdefault((problem.line, problem.column, fault), problem)
     places = [(each.line, each.column) for each in kept.values()]
     told = [each for each in kept.values() if each.code != "not_tabular" or places.count((each.line, each.column)) == 1]
-    return tuple(sorted(told, key=lambda each: (each.severity != "error", each.line, each.column)))
+    return tuple(sorted(_read(told), key=lambda each: (each.severity != "error", each.line, each.column)))
+
+
+def _read(problems: list[KqlProblem]) -> list[KqlProblem]:
+    """Those of what could be read: at the first place that breaks the syntax the reading ends, and what a parser finds
+    behind it, or of the query as a whole, is of its own guess how the query goes on."""
+    broken = [(each.line, each.column) for each in problems if each.code == "syntax" and each.severity == "error"]
+    if not broken:
+        return problems
+    first = min(broken)
+    return [
+        each
+        for each in problems
+        if (each.code == "syntax" and (each.line, each.column) == first)
+        or (each.code != "not_tabular" and (each.line, each.column) < first)
+    ]

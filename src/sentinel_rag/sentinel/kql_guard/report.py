@@ -79,6 +79,11 @@ class TextPlaces:
                 seen += 1
                 self._second_halves.append(index + seen)
         self._characters = len(text)
+        self._text = text
+
+    def text(self, start: int, length: int) -> str:
+        """The characters there."""
+        return self._text[self.character(start) : self.character(start + length)]
 
     def character(self, offset: int) -> int:
         """The index in the text of the character at `offset`, at most its length."""

@@ -78,7 +78,7 @@ def workspace_access(settings: Settings, requested: str | None, *, writes: bool)
 def embedded_name(settings: Settings, requested: str | None, *, writes: bool) -> str:
     """The embedded workspace that a command means. Raises UsageError for one on Azure, and where all are there."""
     if not settings.workspaces:
-        return requested or settings.workspace or ("default" if writes else choose_workspace(settings, None))
+        return requested or settings.workspace or ("default" if writes else _asked(settings))
     if requested is None:
         found = next((each.name for each in settings.workspaces if each.embedded), None)
         if found is not None:
@@ -95,6 +95,13 @@ def embedded_name(settings: Settings, requested: str | None, *, writes: bool) ->
             next_step="Name an embedded one, or use sentinel kql run for a template on Azure.",
         )
     return name
+
+
+def _asked(settings: Settings) -> str:
+    """The workspace that a question goes to where nobody names one: the one that is served, or would be."""
+    state = RunFolder(settings.home).read()
+    served = state.workspace if state is not None and not state.private else ""
+    return served or choose_workspace(settings, None)
 
 
 def fault_admin(settings: Settings, requested: str | None) -> Callable[[str, Json | None], Json]:

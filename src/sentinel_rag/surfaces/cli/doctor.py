@@ -25,7 +25,7 @@ from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UsageError
 from sentinel_rag.settings import Settings, load_settings, misspelt_settings
 from sentinel_rag.surfaces.cli._output import print_json
-from sentinel_rag.surfaces.cli._zones import choose_workspace, response_to
+from sentinel_rag.surfaces.cli._zones import response_to
 from sentinel_rag.surfaces.cli.serve import HOW_TO_BUILD, page_is_built
 from sentinel_rag.surfaces.cli.status import addresses
 from sentinel_rag.surfaces.rendering.visible import safe
@@ -240,13 +240,15 @@ def conversations(settings: Settings) -> Finding:
 
 def workspaces(settings: Settings) -> Iterator[tuple[str, Check]]:
     """A check for each workspace on this machine, and one for all that are elsewhere, by the name of its line."""
+    from sentinel_rag.surfaces.cli._workspace_access import embedded_name
+
     if settings.gateway_url is not None:
         yield "workspace", _foreign
         return
     if settings.uses_azure:
         yield "workspace", _azure
     embedded = [each.name for each in settings.workspaces if each.embedded]
-    for name in embedded if settings.workspaces else [choose_workspace(settings, None)]:
+    for name in embedded if settings.workspaces else [embedded_name(settings, None, writes=False)]:
         line = f"workspace {name}" if len(settings.workspaces) > 1 else "workspace"
         yield line, partial(_embedded, name=name, line=line)
 

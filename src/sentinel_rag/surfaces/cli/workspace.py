@@ -175,6 +175,9 @@ def put_watchlist(
     keys = f"Watchlist | where WatchlistAlias == '{alias}' | project SearchKey"
     told = f"The watchlist {alias} holds {made['items']:,} items. Its keys in KQL: {keys}"
     print(json.dumps(made) if as_json else safe_cell(told))
+    if not as_json:
+        print(f"Workspace: {access.name}")
+        _tell_open_chat(settings, access.name)
     return 0
 
 
