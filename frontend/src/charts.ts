@@ -86,7 +86,7 @@ export function chartOf(table: Table): Chart | null {
         table.title ||
         (parts
           ? `Shares by ${(table.columns[first] ?? "").toLowerCase()}`
-          : `${table.columns[first] ?? ""} by ${(table.columns[first + 1] ?? "").toLowerCase()}`),
+          : `${table.columns[first + 1] ?? ""} by ${lowered(table.columns[first] ?? "")}`),
       of: table.columns[first] ?? "",
       series: [seriesOf(table.columns[first + 1] ?? "")],
       points: table.rows.slice(0, MOST_RANKED).map((row, place) => ({
@@ -150,6 +150,11 @@ function alike(time: number, label: string): string {
   const zone = /(?: UTC|Z)$/.exec(label)?.[0] ?? "";
   const told = new Date(time).toISOString().slice(0, label.length - zone.length);
   return `${/\dT\d/.test(label) ? told : told.replace("T", " ")}${zone}`;
+}
+
+/** A heading amid a sentence; a name of a column, as `UserPrincipalName`, stays as it is. */
+function lowered(heading: string): string {
+  return /^[A-Z][a-z ]*$/.test(heading) ? heading.toLowerCase() : heading;
 }
 
 function shortTime(label: string, days: boolean): string {

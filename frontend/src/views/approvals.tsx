@@ -569,7 +569,9 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
             {again === null
               ? `It was approved and did not run: ${(failed.reason ?? failed.status).replaceAll("_", " ")}. Nothing was done.`
               : "It was approved and did not run: what it would change had changed since it was asked. "}
-            {again === null ? null : <a href={`#/approvals/${encodeURIComponent(again)}`}>The request as it reads now</a>}
+            {again === null ? null : (
+              <a href={`#/approvals/${encodeURIComponent(again)}`}>The request as it reads now</a>
+            )}
           </p>
         )}
         <ol class="steps-of">

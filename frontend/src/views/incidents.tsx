@@ -16,7 +16,7 @@ import { IncidentView } from "./incident.tsx";
 
 const PAGE = 50;
 const STATUSES: [string, string][] = [
-  ["Open", "open (new or active)"],
+  ["Open", "new or active"],
   ["New", "new"],
   ["Active", "active"],
   ["Closed", "closed"],

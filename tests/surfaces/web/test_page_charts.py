@@ -61,7 +61,7 @@ def test_a_day_without_a_row_keeps_its_place_in_a_trend() -> None:
 def test_names_with_falling_counts_are_a_ranking_and_a_list_of_incidents_is_none() -> None:
     ranked = [["[1]", "asa", "8", "3"], ["[2]", "noah", "6", "0"], ["[3]", "kwame", "6", "2"]]
     found = chart(["", "Account", "Alerts", "High"], ranked)
-    assert (found["kind"], found["title"]) == ("ranking", "Account by alerts")
+    assert (found["kind"], found["title"]) == ("ranking", "Alerts by account")
     assert [(each["label"], each["values"]) for each in found["points"]] == [
         ("asa", [8]),
         ("noah", [6]),
