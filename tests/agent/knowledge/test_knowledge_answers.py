@@ -108,6 +108,26 @@ async def test_an_incident_of_several_stages_names_a_section_of_each_playbook_th
 
 
 @pytest.mark.parametrize(
+    ("last", "first"), [("2026-11-28T06:00:00Z", "ransomware"), ("2026-11-26T06:00:00Z", "phishing")]
+)
+async def test_the_playbook_of_what_happened_last_comes_first(search_tool: SearchTool, last: str, first: str) -> None:
+    estate = gateway(search_tool)
+    told = {
+        "Phishing mail was opened": ("T1566.002", "2026-11-27T06:00:00Z"),
+        "Ransomware was blocked": ("T1486", last),
+    }
+    alerts = [
+        {"name": name, "techniques": [technique], "tactics": [], "start_time": at}
+        for name, (technique, at) in told.items()
+    ]
+    row = {"number": 77, "title": "Phishing", "severity": "High", "status": "Active", "alerts": alerts}
+    estate.answers["get_incident_detail"] = rows_result([row], table="SecurityIncident")
+    answer = await ask(estate, "what should I do about incident 77")
+    [named] = [line for line in answer.text.splitlines() if line.startswith("[1]")]
+    assert f"`{first}" in named, answer.text
+
+
+@pytest.mark.parametrize(
     "question",
     ["should we reset the password or revoke sessions first", "who has to be informed about a data leak"],
 )

@@ -75,6 +75,8 @@ class About:
     """All of it is told of an incident, which says less than a question does."""
     names: tuple[str, ...] = ()
     """Hosts, accounts and the like that the question names."""
+    latest: str = ""
+    """What happened last in an incident: the response begins there."""
 
     @property
     def query(self) -> str:
@@ -93,7 +95,9 @@ def about_incident(row: Mapping[str, Any], phase: str = "") -> About:
 
     # A title often tells how an attack began; its alerts tell how far it came.
     words = dict.fromkeys(str(each or "") for each in (row.get("title"), *(alert.get("name") for alert in alerts)))
-    return About(" ".join(words).strip(), all_of("tactics"), all_of("techniques"), phase, True)
+    last = max(alerts, key=lambda each: str(each.get("start_time") or each.get("time") or ""), default={})
+    latest = str(last.get("name") or "")
+    return About(" ".join(words).strip(), all_of("tactics"), all_of("techniques"), phase, True, latest=latest)
 
 
 # --- words and headings
@@ -221,11 +225,12 @@ def by_fit(hits: Sequence[KnowledgeHit], about: About) -> list[KnowledgeHit]:
         techniques = min(len(_families(hit, about)), 2)
         phase = 2.0 if about.phase and phase_of(hit.path) == about.phase else 0.0
         tactics = 0.3 * len(set(about.tactics) & set(hit.tactics))
+        last = 5.0 * len(held(telling(about.latest), f"{hit.title} {hit.source}"))
         use = len(held(wanted, when_to_use(hit, hits))) if about.of_incident else 0
         line = 0.0 if about.of_incident or title else said_in_one_line(wanted, hit.text)
         # A step of many attacks: its playbook comes first that says it most plainly, wherever it was found.
         near = 0.5 + 2.0 * line if line else 1.5 / (place + 1)
-        return 1.6 * title + headings + 0.4 * words + 1.8 * techniques + phase + tactics + use + near
+        return 1.6 * title + headings + 0.4 * words + 1.8 * techniques + phase + tactics + use + near + last
 
     weights = [weight(place, hit) for place, hit in enumerate(hits)]
     return [hits[place] for place in sorted(range(len(hits)), key=lambda place: (-weights[place], place))]

@@ -100,8 +100,7 @@ class ParserProcess:
             )
         except OSError as error:
             raise UnavailableError(
-                f"The KQL parser could not be started: {error.strerror or error}.",
-                next_step=self._advice,
+                f"The KQL parser could not be started: {error.strerror or error}.", next_step=self._advice
             ) from None
         self._running_one.append(process)
         return process
@@ -174,12 +173,7 @@ class ParserClient:
         self._limiter: anyio.CapacityLimiter | None = None
 
     async def analyze(
-        self,
-        kql: str,
-        schema: Schema,
-        *,
-        assumed_tables: Sequence[str] = (),
-        assumed_functions: Sequence[str] = (),
+        self, kql: str, schema: Schema, *, assumed_tables: Sequence[str] = (), assumed_functions: Sequence[str] = ()
     ) -> Analysis:
         """What `kql` is under `schema`. Names that are assumed to exist may have any columns or arguments;
         a table of the schema that is assumed keeps its columns and may have more.
@@ -193,11 +187,7 @@ class ParserClient:
         return await anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._limiter)
 
     def analyze_now(
-        self,
-        kql: str,
-        schema: Schema,
-        assumed_tables: Sequence[str] = (),
-        assumed_functions: Sequence[str] = (),
+        self, kql: str, schema: Schema, assumed_tables: Sequence[str] = (), assumed_functions: Sequence[str] = ()
     ) -> Analysis:
         """The same, blocking, for a command or a benchmark."""
         digest = _digest(schema)
