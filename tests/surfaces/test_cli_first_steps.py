@@ -68,6 +68,7 @@ def test_without_arguments_it_tells_what_to_do_first(
     filled = capsys.readouterr().out
     assert "sentinel chat" in filled
     assert "sentinel workspace import" not in filled
+    assert max(map(len, (fresh + filled).splitlines())) < 80
     monkeypatch.setenv("SENTINEL_TIMEZONE", "Mars/Olympus")
     assert main([]) == 0
     assert "sentinel doctor" in capsys.readouterr().out

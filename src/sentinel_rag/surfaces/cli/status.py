@@ -136,14 +136,14 @@ def _policy(interceptor: dict[str, Any], settings: Settings) -> str:
 
 
 FROM_NOTHING = (
-    ("sentinel demo", "see in a minute what it does: questions, and a hijacked agent that gets nowhere"),
+    ("sentinel demo", "see what it does, and a hijacked agent fail"),
     ("sentinel workspace generate", "a sample estate to ask about, on this machine"),
     ("sentinel workspace import FILE", "or your own exports: CSV, JSON, Parquet"),
-    ("sentinel doctor", "or Azure: what is set, what is missing (docs/azure.md)"),
+    ("sentinel doctor", "or Azure: what is set, and what is missing"),
 )
 WITH_ROWS = (
-    ("sentinel chat", "ask, in a conversation; /help lists what it takes"),
-    ('sentinel ask "what happened in the last 7 days?"', "one question"),
+    ("sentinel chat", "hold a conversation; /help for more"),
+    ('sentinel ask "which incidents are open?"', "one question"),
     ("sentinel status", "which parts run, and where"),
     ("sentinel doctor", "check everything that it needs"),
 )
