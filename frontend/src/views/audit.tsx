@@ -213,7 +213,10 @@ function Entry(props: { entry: AuditEntry; names: Names; call?: AuditEntry | und
   const args = (of.arguments ?? {}) as Record<string, unknown>;
   const incident = typeof args.incident === "string" ? `incident ${args.incident}` : "";
   const told = [text("tool", of), incident, text("store"), text("change"), text("name")].filter((part) => part);
-  const came = entry.outcome ?? (text("status") || text("decision") || text("state"));
+  // What waits for a person is the usual way of a change, and no offence.
+  const held = kind === "refusal" && text("approval_id") !== "";
+  const came = held ? "waits for a yes" : (entry.outcome ?? (text("status") || text("decision") || text("state")));
+  const tone = WELL.has(came) ? "ok" : held ? "warn" : kind === "refusal" ? "bad" : "";
   const by = text("by") || names[text("key_id", of)] || text("key_id", of);
   const facts = Object.entries(rest).map(([name, value]): [string, string] => [name, shown(value)]);
   const request = text("approval_id") || (kind.startsWith("approval_") ? text("audit_id") : "");
@@ -227,11 +230,9 @@ function Entry(props: { entry: AuditEntry; names: Names; call?: AuditEntry | und
       <summary>
         <span class="label">{text("at") === "" ? "" : moment(text("at"), "").replace(" UTC", "")}</span>
         <strong class="person">{visible(by)}</strong>
-        <span title={visible(kind)}>{KINDS[kind] ?? visible(kind.replaceAll("_", " "))}</span>
+        <span title={visible(kind)}>{held ? "asked to run" : (KINDS[kind] ?? visible(kind.replaceAll("_", " ")))}</span>
         <span>{visible(told.join(", "))}</span>
-        {came === "" ? null : (
-          <span class={WELL.has(came) ? "chip ok" : "chip"}>{visible(came.replaceAll("_", " "))}</span>
-        )}
+        {came === "" ? null : <span class={`chip ${tone}`}>{visible(came.replaceAll("_", " "))}</span>}
       </summary>
       <Facts facts={[["seq", String(seq)], ["kind", kind], ...facts, ["hash", visible(entry.hash)]]} />
       <p class="row">

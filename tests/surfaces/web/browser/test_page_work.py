@@ -269,6 +269,21 @@ def test_an_auditor_reads_the_journal_from_its_newest_record_filters_and_verifie
 
 
 @pytest.mark.requirement("SURF-4")
+def test_what_waits_for_a_person_is_no_refusal_in_the_journal(web: RunningWeb, visit: Visit) -> None:
+    dana = web.person("dana-held")
+    for question in ('call isolate {"host": "ws-held"}', "call forbidden"):
+        session = dana.ask(question)["session_id"]
+    vera = visit("vera-held", Role.AUDITOR)
+    expect(vera.page.locator(".journal > li").first).to_be_visible()
+    records = [each for each in journal_of(web) if each["kind"] == "refusal" and each.get("tool") != "read_alert"]
+    held = next(each for each in reversed(records) if each.get("approval_id"))
+    refused = next(each for each in reversed(records) if each.get("session_id") == session)
+    for record, told in ((held, "asked to run"), (held, "waits for a yes"), (refused, "was refused")):
+        vera.page.goto(f"{web.url}/#/audit/{record['audit_id']}")
+        expect(vera.page.get_by_role("region", name="One call").locator("summary").first).to_contain_text(told)
+
+
+@pytest.mark.requirement("SURF-4")
 def test_a_long_journal_is_read_back_page_by_page(web: RunningWeb, visit: Visit) -> None:
     while len(journal_of(web)) <= 50:
         web.gateway.open_session()
