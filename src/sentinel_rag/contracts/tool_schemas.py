@@ -61,10 +61,11 @@ get_alert_trend      time (start of the bucket), count, high, medium, low, infor
 get_top_entities     kind, name, alerts (distinct SystemAlertId), high_alerts, first_seen, last_seen,
                      incident_numbers []. With `status`: only alerts whose newest incident has it.
                      summary: distinct_entities, alerts_considered, alerts_with_unreadable_entities.
-get_threat_summary   the newest open incidents (fields of query_incidents). summary: incidents {total, open,
-                     by_severity, by_status}, alerts {total, by_severity}, previous {incidents, alerts} (the window of
-                     the same length before; null when the window is open), top_alert_names [{name, count}],
-                     top_accounts, top_hosts, top_ips [{name, alerts}], tactics {name -> alerts}.
+get_threat_summary   the worst open incidents (fields of query_incidents), created in the window or with alerts of
+                     it. summary: incidents {total, open, by_severity, by_status: those created in it; open_of_before:
+                     how many of the rows' incidents are older, if any}, alerts {total, by_severity}, previous
+                     {incidents, alerts} (the window of the same length before; null when the window is open),
+                     top_alert_names [{name, count}], top_accounts, top_hosts, top_ips [{name, alerts}], tactics {name -> alerts}.
 run_kql_query        the columns of the template. summary: template, description; filters [condition that the
                      template always applies], if any; totals {column -> sum over all rows, shown or not} where the
                      template groups and every row was counted.

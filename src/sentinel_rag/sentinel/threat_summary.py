@@ -19,6 +19,7 @@ from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents import incidents
 from sentinel_rag.sentinel.incidents.incident_list import IncidentTotals, conditions, incident_totals, merged_note
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE, IncidentLinks, incident_links
+from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.workspace_view import (
     WorkspaceView,
@@ -173,18 +174,18 @@ LONGEST_TOP_LIST = 5
 
 
 async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
-    """Totals of incidents and alerts, newest open incidents, commonest names, accounts, hosts and addresses."""
+    """Totals of incidents and alerts, the worst open incidents, commonest names, accounts, hosts and addresses."""
     chosen = window_from(arguments, view.clock())
     window = chosen.window
-    (now, before), (open_answer, reading), statistics = await together(
+    (now, before), (reading, open_ones, open_answers), statistics = await together(
         lambda: _totals_now_and_before(view, window),
-        lambda: together(lambda: _open_incidents(view, window), lambda: read_entities(view, window)),
+        lambda: _open_incidents(view, window),
         lambda: view.statistics.read(incidents.INCIDENT_TABLE, incidents.INCIDENT_TIME),
     )
-    rows = [incidents.incident_row(record) for record in open_answer.records()]
+    rows = [incidents.incident_row(record) for record in open_answers[0].records()]
     tally = reading.tally(("account", "host", "ip"))
     alert_totals = now.alerts(reading.time_column)
-    answers = [open_answer, now.incident_answer, now.alert_answer, reading.answer]
+    answers = [*open_answers, now.incident_answer, now.alert_answer, reading.answer]
     merged: tuple[CodedNote, ...] = ()
     if now.incidents.merged:
         told, merge_answers = await merged_note(view, incidents.newest_versions(window), window, now.incidents.merged)
@@ -202,7 +203,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
         tables=(incidents.INCIDENT_TABLE, newest_alerts.ALERT_TABLE),
         window=window,
         time_column=incidents.INCIDENT_TIME,
-        rows_total=None if now.incident_answer.partial else now.incidents.open,
+        rows_total=None if any(each.partial for each in open_answers) else open_ones,
         answers=answers,
         statistics=statistics,
         summary={
@@ -212,6 +213,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
                 "by_severity": now.incidents.by_severity,
                 "by_status": now.incidents.by_status,
                 "updated_in_window": now.incidents.updated,
+                **({"open_of_before": older} if (older := open_ones - now.incidents.open) > 0 else {}),
                 **({"merged": now.incidents.merged} if now.incidents.merged else {}),
             }
             if not now.incident_answer.partial
@@ -285,10 +287,24 @@ async def _totals_now_and_before(view: WorkspaceView, window: TimeWindow) -> tup
     return await together(lambda: _totals(view, window), lambda: _totals(view, earlier))
 
 
-async def _open_incidents(view: WorkspaceView, window: TimeWindow) -> LogsTable:
-    base = incidents.newest_versions(window, conditions({"status": "Open"}))
-    kql = incidents.listed(base, window, "severity", MOST_OPEN_INCIDENTS)
-    return await view.logs.query(kql, incidents.incident_span(window))
+async def _open_incidents(view: WorkspaceView, window: TimeWindow) -> tuple[EntityReading, int, tuple[LogsTable, ...]]:
+    """The alerts of `window`, how many open incidents were created in it or hold one of them, and the answers for
+    these, of which the first lists the worst. An attack that goes on belongs to an incident of before."""
+    reading = await read_entities(view, window)
+    links = await incident_links(view, reading.records if window != TimeWindow() else ())
+    active = sorted({one for found in links.numbers.values() for one in found}, reverse=True)[:MOST_IDS_IN_A_QUERY]
+    placed = within(incidents.INCIDENT_TIME, window)
+    inside = f"({placed}) or IncidentNumber in ({', '.join(map(str, active))})" if active else placed
+    base = incidents.newest_versions(window, (*conditions({"status": "Open"}), inside))
+    span = TimeWindow() if active else incidents.incident_span(window)
+    listed, counted = await view.logs.query_all(
+        (
+            (incidents.listed(base, TimeWindow(), "severity", MOST_OPEN_INCIDENTS), span),
+            (incidents.counted(base, TimeWindow()), span),
+        )
+    )
+    answers = (listed, counted, *((links.answer,) if links.answer is not None else ()))
+    return reading, IncidentTotals.from_counts(counted).open, answers
 
 
 def _top(tally: EntityTally, kind: str) -> list[JsonValue]:
