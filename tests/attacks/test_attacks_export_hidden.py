@@ -59,7 +59,7 @@ def secret(labelled: RunningGateway, session_id: str) -> str:
     return str(value)
 
 
-@pytest.mark.parametrize("form", ["md", "html", "csv"])
+@pytest.mark.parametrize("form", ["md", "html", "evidence"])
 def test_a_report_hides_what_the_policy_hides_until_its_person_asks(
     form: str,
     labelled: RunningGateway,
@@ -77,7 +77,7 @@ def test_a_report_hides_what_the_policy_hides_until_its_person_asks(
     export.run(None, form=form, output="-", reveal=True)
     shown = capsys.readouterr().out
     assert hidden in shown
-    assert form == "csv" or "REVEALED" in shown
+    assert form == "evidence" or "REVEALED" in shown
     assert session in json.dumps(labelled.records()[before:])
 
 

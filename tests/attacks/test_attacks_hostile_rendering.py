@@ -38,7 +38,7 @@ from sentinel_rag.surfaces.cli.audit import audit_line
 from sentinel_rag.surfaces.rendering.markdown import markdown_line, marked_html
 from sentinel_rag.surfaces.rendering.marks import Marked
 from sentinel_rag.surfaces.rendering.visible import csv_cell, safe
-from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
+from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_evidence, as_html, as_markdown, hand_over
 from sentinel_rag.surfaces.web.turns import Event
 
 pytestmark = pytest.mark.requirement("SURF-5")
@@ -333,7 +333,7 @@ def test_a_report_in_markdown() -> None:
 @pytest.mark.requirement("SURF-6")
 def test_a_report_in_csv_holds_no_formula() -> None:
     def check(hostile: Hostile) -> None:
-        written = as_csv(a_report(hostile.text))
+        written = as_evidence(a_report(hostile.text))
         written.encode()
         rows = list(csv.reader(io.StringIO(written, newline="")))
         assert {len(row) for row in rows} == {8}
@@ -398,7 +398,7 @@ def kept(clean_environment: Path) -> Path:
 
 
 @pytest.mark.requirement("SURF-6")
-@pytest.mark.parametrize("form", ["md", "html", "csv"])
+@pytest.mark.parametrize("form", ["md", "html", "evidence"])
 def test_the_command_exports_all_of_them_at_once(
     form: str, kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -412,7 +412,7 @@ def test_the_command_exports_all_of_them_at_once(
         assert_harmless(tree)
         questions = [node.text() for node in tree.css("h3")]
         assert [each.text for each, said in zip(HOSTILE, questions, strict=False) if not each.is_legible_in(said)] == []
-    elif form == "csv":
+    elif form == "evidence":
         assert all(is_no_formula(cell) for row in csv.reader(io.StringIO(written, newline="")) for cell in row)
     else:
         seen_by_a_terminal(written, colours=False)

@@ -78,7 +78,7 @@ def test_the_report_tells_facts_with_evidence_open_ends_actions_and_audit_ids(sa
 
 def test_a_value_of_the_report_is_the_one_of_the_answer(sample: Any, conversation: str) -> None:
     answer = sample.json("ask", QUESTIONS[0])
-    done = sample.run("export", conversation, "--csv", "--output", "-")
+    done = sample.run("export", conversation, "--format", "evidence", "--output", "-")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     told = {(row["place"], row["field"], row["value"]) for row in rows if row["question"] == "1"}
     for piece in answer["evidence"]:
@@ -86,6 +86,38 @@ def test_a_value_of_the_report_is_the_one_of_the_answer(sample: Any, conversatio
         if place.startswith("/rows"):
             value = piece["value"] if isinstance(piece["value"], str) else json.dumps(piece["value"])
             assert (place, name, value) in told
+
+
+def test_a_csv_has_a_row_for_each_row_of_a_table(sample: Any, conversation: str) -> None:
+    answer = sample.json("ask", QUESTIONS[0])
+    done = sample.run("export", conversation, "--csv", "--output", "-")
+    rows = [row for row in csv.DictReader(io.StringIO(done.stdout)) if row["question"] == QUESTIONS[0]]
+    [table] = answer["tables"]
+    assert [[row[name] for name in table["columns"]] for row in rows] == table["rows"]
+
+
+def test_a_report_reads_the_incident_itself_and_puts_it_on_record(sample: Any) -> None:
+    done = sample.run("report", "124", "--output", "-")
+    assert done.returncode == 0, done.stderr
+    first, _, annex = done.stdout.partition("## Annex")
+    for told in ("Ransomware behavior was blocked (High)", "Incident 124 is Active (High)", "Next steps"):
+        assert told in first
+    assert first.count("| Ransomware behavior was blocked") <= 1
+    [call] = re.findall(r"get\\_incident\\_detail .*\| ([0-9a-f-]{36}) \|", annex)
+    record = sample.run("audit", "show", call, "--json").stdout
+    assert '"effect": "read"' in record
+    none = sample.run("report", "99999", "--output", "-")
+    assert (none.returncode, "There is no incident 99999" in none.stderr) == (2, True)
+
+
+def test_a_hand_over_is_about_the_queue(sample: Any) -> None:
+    done = sample.run("report", "--hours", "24", "--team", "--output", "-")
+    assert done.returncode == 0, done.stderr
+    listed = sample.json("ask", "list the open incidents")
+    first = done.stdout.partition("## Annex")[0]
+    assert first.startswith("# Shift hand-over of the team\n")
+    numbers = re.findall(r"(?m)^\| (\d+) \| .* \| (?:High|Medium|Low|Informational) \| (?:New|Active) \|", first)
+    assert numbers == [str(each["value"]) for each in listed["evidence"] if each["pointer"].endswith("/number")]
 
 
 def test_the_results_of_a_conversation_are_written_for_programs(sample: Any, conversation: str, tmp_path: Path) -> None:

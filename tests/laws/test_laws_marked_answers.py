@@ -21,7 +21,7 @@ from sentinel_rag.surfaces.cli._render import print_answer
 from sentinel_rag.surfaces.rendering.markdown import BELOW, NOTE, parsed_answer, parsed_without_links, with_marks
 from sentinel_rag.surfaces.rendering.marks import found_alone, marked
 from sentinel_rag.surfaces.rendering.visible import safe, safe_with_places
-from sentinel_rag.surfaces.reports import Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
+from sentinel_rag.surfaces.reports import Head, ReportTurn, as_evidence, as_html, as_markdown, hand_over
 
 PARTS = st.one_of(
     st.text(max_size=12),
@@ -147,7 +147,7 @@ def test_a_report_shows_all_of_an_answer_whatever_is_said_of_it(text: str, sente
         turn = ReportTurn(1, "2026-11-26T23:20:00Z", "What?", "answered", answer=answer_of(text, found).to_dict())
         at = datetime(2026, 11, 27, tzinfo=UTC)
         report = hand_over(Head(conversation_id="s", exported_by="d", exported_at=at, timezone="UTC"), [turn], [])
-        assert as_csv(report).count("sentence") >= len(found)
+        assert as_evidence(report).count("sentence") >= len(found)
         page = as_html(report)
         facts = page[page.index("<h2>Annex: questions") : page.index("<h2>Annex: all open points")]
         file = as_markdown(report).replace("&nbsp;", "")

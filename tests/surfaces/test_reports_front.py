@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,11 +16,14 @@ from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, ToolTrace
 from sentinel_rag.surfaces.reports import (
     HandOver,
     Head,
+    Reading,
     ReportTurn,
+    as_csv,
     as_docx,
     as_html,
     as_markdown,
     as_pdf,
+    calls_for,
     hand_over,
 )
 from sentinel_rag.surfaces.reports.blocks import MOST_MOMENTS
@@ -295,3 +300,228 @@ def test_no_text_of_others_becomes_a_link_a_field_or_a_script_in_a_document() ->
     assert "w:fldSimple" not in xml
     assert "w:instrText" not in xml
     assert "\\u202e" in text_of_docx(as_docx(report))
+
+
+def test_an_alert_that_two_answers_tell_stands_once_with_its_severity() -> None:
+    bare = {"/rows/0/alerts/0/name": "Malicious click", "/rows/0/alerts/0/start_time": "2026-11-28T06:20:00Z"}
+    again = answer("get_incident_detail", {"incident": "124"}, bare, audit_id="a-9")
+    for report in (report_of(DETAIL, again), report_of(again, DETAIL)):
+        assert [(each.text, each.severity) for each in report.front.happened] == [
+            ("Malicious click (Medium)", "Medium"),
+            ("Encryption was blocked", ""),
+        ]
+
+
+def test_of_many_moments_the_worst_and_what_was_done_stay_on_the_page() -> None:
+    cells: dict[str, Any] = {}
+    for at in range(20):
+        severity = "High" if at in (3, 19) else "Low"
+        cells |= {
+            f"/rows/0/alerts/{at}/name": f"Alert {at}",
+            f"/rows/0/alerts/{at}/start_time": f"2026-11-28T{at:02}:20:00Z",
+            f"/rows/0/alerts/{at}/severity": severity,
+        }
+    many = answer("get_incident_detail", {"incident": "124"}, cells, audit_id="a-9")
+    page = text_of_pdf(as_pdf(report_of(many, ASKED, DONE, records=(REFUSED, WAITS, APPROVED, RAN))))[0]
+    for told in ("Alert 3 (High)", "Alert 19 (High)", "update_incident: incident 127", "Shift hand-over, page 1"):
+        assert told in page
+    assert f"{21 - MOST_MOMENTS} more moments are in the annex." in page
+
+
+def test_incidents_that_are_not_closed_are_open_points() -> None:
+    alone = report_of(LISTED, DETAIL, about="124")
+    assert "- Incident 124 is Active (High), owner Łukasz Żak." in as_markdown(alone)
+    shift = as_markdown(report_of(LISTED, DETAIL))
+    assert "- Open incidents: 124, 127." in shift
+    assert "- Without an owner: 127." in shift
+
+
+def test_a_table_of_a_word_document_is_in_the_order_that_word_wants_with_widths_by_its_words() -> None:
+    document = docx.Document(io.BytesIO(as_docx(report_of(LISTED, DETAIL))))
+    for table in document.tables:
+        names = [each.tag.rpartition("}")[2] for each in table._tbl.tblPr]
+        assert "tblBorders" not in names or names.index("tblW") < names.index("tblBorders") < names.index("tblLook")
+    [listed] = [each for each in document.tables if each.rows[0].cells[0].text == "incident"]
+    widths = {cell.text: cell.width for cell in listed.rows[0].cells}
+    assert widths["status"] < widths["title"]
+
+
+def test_a_moment_of_a_word_document_is_a_filled_cell_at_its_place() -> None:
+    document = docx.Document(io.BytesIO(as_docx(WHOLE)))
+    [strip] = [each for each in document.tables if each.rows[0].cells[-1].text == "Malicious click (Medium)"]
+    spans = [[int(cell.grid_span) for cell in dict.fromkeys(row.cells)] for row in strip.rows]
+    assert [sum(row) for row in spans] == [22, 22, 22]
+    assert spans[0] == [1, 1, 19, 1]  # the first stands at the beginning of the line, the last at its end
+    assert spans[-1] == [1, 19, 1, 1]
+    assert "●" not in text_of_docx(as_docx(WHOLE))
+
+
+def alert(name: str, severity: str, at: str, *steps: str) -> dict[str, Any]:
+    tactics = ["InitialAccess"] if severity == "Medium" else ["Impact"]
+    told = {"name": name, "severity": severity, "status": "New", "start_time": at, "tactics": tactics}
+    return {**told, "entities": [{"kind": "host", "name": "srv-file-01"}], "remediation_steps": list(steps)}
+
+
+def row(number: int, severity: str, status: str, title: str, owner: str | None, **more: Any) -> dict[str, Any]:
+    told = {"number": number, "title": title, "severity": severity, "status": status, "owner": owner}
+    times = {"created_time": "2026-11-28T07:00:00Z", "updated_time": "2026-11-30T08:00:00Z", "closed_time": None}
+    return {**told, **times, "classification": None, **more}
+
+
+def reading(tool: str, arguments: dict[str, Any], **result: Any) -> Reading:
+    result["coverage"] = {"workspace": "soc", "rows_returned": 1, "rows_total": len(result.get("rows", ()))}
+    return Reading(tool, arguments, "a-read", "2026-11-30T12:00:00Z", result)
+
+
+DETAIL_READ = reading(
+    "get_incident_detail",
+    {"incident": "124", "detail": "full"},
+    rows=[
+        row(
+            124, "High", "Active", "Ransomware", "Łukasz Żak",
+            alert_count=2,
+            alerts=[
+                alert("Malicious click", "Medium", "2026-11-28T06:20:00Z", "Isolate the device."),
+                alert("Encryption was blocked", "High", "2026-11-30T05:02:00Z", "Restore the backup.", "Isolate it."),
+            ],
+            entities={"host": [{"name": "srv-file-01", "alerts": 2}], "process": [{"name": "winupd64.exe"}]},
+            comments=[
+                {"time": "2026-11-29T09:00:00Z", "author": "lee", "message": "Older."},
+                {"time": "2026-11-30T06:00:00Z", "author": "anna", "message": "4 GB had left before."},
+            ],
+            timeline=[
+                {"time": "2026-11-28T06:20:00Z", "event": "Alert: Malicious click"},
+                {"time": "2026-11-29T08:00:00Z", "event": "Status changed from New to Active by anna"},
+            ],
+        )
+    ],
+)  # fmt: skip
+PLAYBOOK_READ = reading(
+    "search_knowledge_base",
+    {"document": "ransomware.md"},
+    hits=[
+        {"citation": "ransomware.md > When", "document_id": "ransomware.md", "text": "Renames by the thousand."},
+        {
+            "citation": "ransomware.md > Triage",
+            "document_id": "ransomware.md",
+            "text": "1. **Isolate** the\n   host.\n2. Ask.\n",
+        },
+    ],
+)
+
+
+def of_readings(*readings: Reading, approvals: tuple[dict[str, Any], ...] = (), **head: Any) -> HandOver:
+    at = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    told = Head(conversation_id="", exported_by="dana", exported_at=at, timezone="UTC", **head)
+    return hand_over(told, [], [], readings, approvals)
+
+
+def test_what_a_report_reads_follows_from_what_came() -> None:
+    calls = calls_for("124", "", "soc")
+    assert next(calls) == ("get_incident_detail", {"incident": "124", "detail": "full", "workspace": "soc"})
+    assert calls.send(DETAIL_READ.result)[1] == {
+        "query": "Encryption was blocked",  # of the most severe the newest
+        "collection": "playbooks",
+        "limit": 1,
+    }
+    assert calls.send(PLAYBOOK_READ.result)[1]["document"] == "ransomware.md"
+    with pytest.raises(StopIteration):
+        calls.send(PLAYBOOK_READ.result)
+    queue = list(calls_for("", "2026-11-30T00:00:00Z", ""))
+    assert [each[1].get("status", each[1].get("start_time")) for each in queue] == ["Open", "2026-11-30T00:00:00Z"]
+
+
+def test_an_incident_that_was_read_tells_what_happened_how_bad_what_is_open_and_what_next() -> None:
+    report = of_readings(DETAIL_READ, PLAYBOOK_READ, incident="124")
+    first, _, annex = as_markdown(report).partition("## Annex")
+    assert re.findall(r"- \*\*(.+?)\*\*: (.+)", first) == [
+        (
+            "What happened",
+            "It began 2026-11-28 06:20 UTC with “Malicious click”; the newest alert is “Encryption was blocked”, "
+            "2026-11-30 05:02 UTC. Tactics in order: Initial Access, Impact.",
+        ),
+        ("How bad", "High: 1 of 2 alerts are High; it names 1 hosts."),
+        (
+            "What is open",
+            "Incident 124 is Active (High), open for 2 d 5 h, owner Łukasz Żak. Alerts that are not resolved: 2 of 2.",
+        ),
+        ("Last word", "anna, 2026-11-30 06:00 UTC: 4 GB had left before."),
+        ("What next", "Restore the backup. Isolate it."),
+    ]
+    assert [(each.where, each.text) for each in report.front.happened] == [
+        ("alert", "Malicious click (Medium)"),
+        ("sentinel", "Status changed from New to Active by anna"),
+        ("alert", "Encryption was blocked (High)"),
+    ]
+    assert "- Alert “Encryption was blocked”: Restore the backup. Isolate it." in first
+    assert "- ransomware.md &gt; Triage: Isolate the host. Ask." in first.replace("\\", "")
+    assert "a-read" in annex
+    assert report.front.scope == (("host", ("srv-file-01",)),)
+
+
+ASKED_FOR = {
+    "approval_id": APPROVAL, "tool": "update_incident", "asked_at": "2026-11-30T10:00:00Z", "why": "a change",
+    "effect": "write", "arguments": {"incident": "126", "severity": "High"}, "person": "anna",
+    "title": "anna wants to change the severity of #126", "used_at": None, "decision": None, "outcome": None,
+}  # fmt: skip
+
+
+def queue_of(*approvals: dict[str, Any], team: bool = False) -> HandOver:
+    opened = [row(124, "High", "Active", "Ransomware", "Łukasz Żak"), row(126, "Medium", "New", "PowerShell", None)]
+    changed = [
+        row(126, "Medium", "New", "PowerShell", None, created_time="2026-11-30T07:00:00Z"),
+        row(127, "Low", "Closed", "Sign-in", "lee", closed_time="2026-11-30T09:00:00Z", classification="FalsePositive"),
+    ]
+    return of_readings(
+        reading("query_incidents", {"status": "Open"}, rows=opened, summary={"by_severity": {"High": 1, "Medium": 1}}),
+        reading("query_incidents", {"time_field": "updated"}, rows=changed, summary={}),
+        approvals=approvals,
+        since="2026-11-30T00:00:00Z",
+        team=team,
+    )
+
+
+def test_a_hand_over_tells_the_queue_what_changed_what_was_done_and_what_waits() -> None:
+    done = {
+        **ASKED_FOR, "approval_id": "other", "title": "lee wants to close #127", "state": "used",
+        "decision": {"by": "k-1", "actor": "", "comment": "seen", "at": "2026-11-30T09:00:00Z", "name": "lea"},
+        "used_at": "2026-11-30T09:00:00Z", "outcome": {"status": "success", "audit_id": "a-7"},
+    }  # fmt: skip
+    failed = {**done, "approval_id": "third", "used_at": None, "state": "approved", "outcome": {"reason": "outdated"}}
+    report = queue_of({**ASKED_FOR, "state": "pending"}, done, failed)
+    first = as_markdown(report).partition("## Annex")[0]
+    assert "- **Open**: 2 incidents: 1 High, 1 Medium. Without an owner: 126." in first
+    assert "- **In the shift**: 1 came (126); 1 closed (127)." in first
+    assert "- **Waits**: anna wants to change the severity of #126." in first
+    assert "| 124 | Ransomware | High | Active | Łukasz Żak | 2 d 5 h |" in first
+    assert "| 127 | Sign-in | closed | 2026-11-30 09:00 UTC | Low Closed FalsePositive |" in first
+    assert [(deed.came_of_it, deed.done, deed.waits) for deed in report.front.deeds] == [
+        ("done", True, False),
+        ("waits for a decision", False, True),
+        ("approved, and did not run (outdated)", False, False),
+    ]
+    assert "approved by lea: seen" in first
+    assert csv.DictReader(as_csv(report).splitlines()).__next__()["incident"] == "124"
+
+
+def test_the_pages_of_a_hand_over_before_its_annex_are_two_at_most() -> None:
+    many = [row(n, "Medium", "New", f"Sign-in {n} " + "long " * 20, None) for n in range(100, 160)]
+    approvals = [
+        {**ASKED_FOR, "approval_id": f"n-{n}", "title": f"anna wants {n} " * 9, "state": "pending"} for n in range(40)
+    ]
+    report = of_readings(
+        reading("query_incidents", {"status": "Open"}, rows=many, summary={}),
+        reading("query_incidents", {"time_field": "updated"}, rows=many, summary={}),
+        approvals=tuple(approvals),
+        since="2026-11-30T00:00:00Z",
+    )
+    pages = text_of_pdf(as_pdf(report))
+    assert "Annex" in "".join(pages[:3])
+    assert "Annex" not in pages[0]
+    assert "A person must verify" in "".join(pages[:2])
+
+
+def test_a_word_is_cut_in_no_column() -> None:
+    page = text_of_pdf(as_pdf(queue_of()))[0]
+    for word in ("incident", "severity", "Active", "Medium", "2026-11-30 09:00 UTC"):
+        assert word in page

@@ -10,7 +10,7 @@ import pytest
 from tests.support.obedient_analyst import cited_answer
 
 from sentinel_rag.contracts.evidence import Answer, Evidence
-from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
+from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_evidence, as_html, as_markdown, hand_over
 
 pytestmark = pytest.mark.requirement("SURF-6")
 
@@ -51,7 +51,7 @@ def test_every_form_tells_what_was_found_where_and_what_was_not() -> None:
     assert '<span class="warn">! (no cited row has it)</span>' in page
     assert '<u class="other">Low</u>' in page
     assert "Medium &amp; more" in page
-    lines = list(csv.reader(as_csv(report).splitlines()))
+    lines = list(csv.reader(as_evidence(report).splitlines()))
     assert ["E1", "1", "query_incidents", "c1", "a-1", "/rows/0", "severity", "High"] in lines
     assert ["", "1", "", "", "", "sentence", "not found", "It came from 203.0.113.9. (no cited row has it)"] in lines
     assert report.open_questions == (

@@ -12,7 +12,8 @@ const FORMS = {
   docx: "Word (DOCX)",
   html: "a page (HTML)",
   md: "Markdown",
-  csv: "its evidence as a table (CSV)",
+  csv: "its tables (CSV)",
+  evidence: "its evidence (CSV)",
 };
 
 /** `path` is where the server makes it; `more` what it is asked beside the form. */
@@ -21,8 +22,6 @@ export function SaveReport(props: {
   path: string;
   more?: Record<string, string>;
   close: () => void;
-  /** What can be done where there is nothing to report yet. */
-  without?: ComponentChildren;
   children?: ComponentChildren;
 }): JSX.Element {
   const [reveal, setReveal] = useState(false);
@@ -40,7 +39,8 @@ export function SaveReport(props: {
   return (
     <Dialog title={props.title} onClose={props.close}>
       <p>
-        One page: summary, what happened, scope, actions with who approved, what is open. The evidence is its annex.
+        First what a manager reads: what happened or is open, how bad it is, what was done and who approved it, what is
+        next. The evidence is its annex.
       </p>
       {props.children}
       <label class="tick">
@@ -66,7 +66,6 @@ export function SaveReport(props: {
       </ul>
       <p role="status">{busy || refusal === null ? told : ""}</p>
       <RefusalNotice refusal={refusal} />
-      {refusal === null ? null : props.without}
     </Dialog>
   );
 }

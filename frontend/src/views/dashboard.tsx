@@ -4,7 +4,6 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask } from "../api.ts";
-import { askNow } from "../draft.ts";
 import { incidentLink } from "../incident_address.ts";
 import { entityLink } from "../links.ts";
 import { type Look, type Rows, type Seen, useAnswer, useLook } from "../look.ts";
@@ -72,6 +71,7 @@ const dash = <span class="quiet">–</span>;
 export function DashboardView({ session, waiting }: { session: Session; waiting: Approval[] }): JSX.Element {
   const [workspace, setWorkspace] = useState(preferredWorkspace(session));
   const [reporting, setReporting] = useState(false);
+  const leads = session.roles.includes("approver") || session.roles.includes("admin");
   const open = useLook<Listed>("query_incidents", { status: "Open", order: "severity", limit: MOST, workspace });
   const closed = useLook<Listed>("query_incidents", {
     status: "Closed",
@@ -104,7 +104,7 @@ export function DashboardView({ session, waiting }: { session: Session; waiting:
           </button>
         </div>
       </div>
-      {reporting ? <Report close={() => setReporting(false)} /> : null}
+      {reporting ? <Report leads={leads} workspace={workspace} close={() => setReporting(false)} /> : null}
       <Figures open={open} closed={closed} waiting={waiting} place={place} />
       <div class="lead">
         <div class="five">
@@ -395,26 +395,29 @@ const SHIFTS: [string, string][] = [
   ["720", "the last 30 days"],
 ];
 
-/** A report of what this person asked: of a shift, or of one incident in it. */
-function Report({ close }: { close: () => void }): JSX.Element {
+/** The hand-over of a shift: the queue as it is, what changed in it and what was done; or the report of one incident. */
+function Report(props: { leads: boolean; workspace: string; close: () => void }): JSX.Element {
   const [hours, setHours] = useState("12");
   const [incident, setIncident] = useState("");
+  const [team, setTeam] = useState(props.leads);
+  const place = props.workspace === "all" ? "" : props.workspace;
   return (
     <SaveReport
-      title="Report"
+      title={incident === "" ? "Hand-over of a shift" : `Report of incident ${incident}`}
       path="/reports"
-      more={{ hours, incident }}
-      close={close}
-      without={
-        <button type="button" onClick={() => askNow("What happened in the last 24 hours?")}>
-          Ask what happened in the last 24 hours
-        </button>
-      }
+      more={{ hours, incident, workspace: place, team: String(team) }}
+      close={props.close}
     >
       <div class="row">
-        <Choice label="Of what you asked in" value={hours} options={SHIFTS} onChange={setHours} />
+        <Choice label="The shift was" value={hours} options={SHIFTS} onChange={setHours} />
+        {props.leads ? (
+          <label class="tick">
+            <input type="checkbox" checked={team} onInput={(event) => setTeam(event.currentTarget.checked)} /> With what
+            everybody had done
+          </label>
+        ) : null}
         <label>
-          One incident <span class="quiet">(its number; empty: all)</span>
+          One incident alone <span class="quiet">(its number; empty: the queue)</span>
           <input
             inputMode="numeric"
             maxLength={10}

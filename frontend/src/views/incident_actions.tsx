@@ -62,15 +62,16 @@ export function IncidentActions(props: {
         <SaveReport
           title={`Report of incident ${incident.number}`}
           path="/reports"
-          more={{ hours: String(REPORTED_H), incident: String(incident.number) }}
+          more={{
+            hours: String(REPORTED_H),
+            incident: String(incident.number),
+            ...(props.workspace === undefined ? {} : { workspace: props.workspace }),
+          }}
           close={shared.close}
-          without={
-            <button type="button" onClick={explain}>
-              Explain it now
-            </button>
-          }
         >
-          <p class="label">It holds what you asked about this incident in the last 30 days.</p>
+          <p class="label">
+            The incident is read now, with your rights. What you asked about it in the last 30 days is in the annex.
+          </p>
         </SaveReport>
       ) : null}
       {asked === "comment" ? <Comment {...shared} /> : null}

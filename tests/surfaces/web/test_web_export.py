@@ -19,7 +19,7 @@ HIDDEN = "powershell -enc SECRET admin"
 
 
 @pytest.mark.requirement("SURF-6")
-@pytest.mark.parametrize(("form", "kind"), [("html", "text/html"), ("md", "text/markdown"), ("csv", "text/csv")])
+@pytest.mark.parametrize(("form", "kind"), [("html", "text/html"), ("md", "text/markdown"), ("evidence", "text/csv")])
 def test_hidden_values_stay_hidden_unless_the_person_asks(web: RunningWeb, form: str, kind: str) -> None:
     dana = web.person("dana-export")
     session = dana.ask("call read_alert")["session_id"]
@@ -31,7 +31,7 @@ def test_hidden_values_stay_hidden_unless_the_person_asks(web: RunningWeb, form:
     assert "ws-01" in told.content.decode()
     shown = dana.request("GET", f"/conversations/{session}/export?format={form}&reveal=true").content.decode()
     assert HIDDEN in shown
-    assert ("REVEALED" in shown) == (form != "csv")
+    assert ("REVEALED" in shown) == (form != "evidence")
     assert "REVEALED" not in told.content.decode()
 
 
@@ -170,6 +170,22 @@ def test_a_shift_is_one_report_of_all_that_its_person_asked(web: RunningWeb, for
     for said in ("Shift hand-over", "Open points", "first=1", "second=2"):
         assert said in text.replace("\\", ""), text
     assert "elsewhere" not in text
+
+
+@pytest.mark.requirement("SURF-6")
+def test_what_others_had_done_is_for_those_who_approve(web: RunningWeb) -> None:
+    dana, finn = web.person("dana-team"), web.person("finn-team", Role.ANALYST, Role.APPROVER)
+    dana.ask('call isolate {"host": "ws-31"}')
+    finn.ask("say nothing=0")
+    refused = dana.get("/reports?team=true&format=md")
+    assert (refused.status, refused.body["reason"]) == (403, "missing_role")
+    alone = finn.get("/reports?format=md").content.decode()
+    assert alone.startswith("# Shift hand-over\n")
+    assert "ws-31" not in alone
+    told = finn.get("/reports?team=true&format=md").content.decode()
+    assert told.startswith("# Shift hand-over of the team\n")
+    assert "waits for a decision" in told
+    assert "dana-team" in told
 
 
 @pytest.mark.requirement("SURF-6")

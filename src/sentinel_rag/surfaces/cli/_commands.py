@@ -142,6 +142,11 @@ FAULT_KINDS = (
 """As `workspace.serving.faults` knows them; a test keeps the two equal."""
 CLEARANCES = ("LOW", "MEDIUM", "HIGH")
 JSON = as_json("print as JSON")
+OUTPUT = option("--output", "the file to write; - for standard output", metavar="PATH")
+FORCE = flag("--force", "write over a file that is there")
+REVEAL = flag(
+    "--reveal", "show values that the policy hides from the agent, as far as you may see them; the report says so"
+)
 WORKSPACE = option("--workspace", "workspace to use (see sentinel status)", type=workspace, metavar="NAME")
 SINCE = option("--since", "from then on: 24h, 7d, a date or an ISO 8601 time", metavar="TIME")
 UNTIL = option("--until", "end, not included (default: now, or no end)", metavar="TIME")
@@ -250,21 +255,38 @@ COMMANDS: tuple[Command, ...] = (
         option("conversation", "beginning of its id (default: the last one)", nargs="?"),
         option(
             "--format",
-            "md (default), html, pdf, docx, csv (the rows of evidence), or results (the calls with "
-            "their results as JSON, for sentinel answer check); or by the name of the file",
+            "md (default), html, pdf, docx, csv (the tables of the answers), evidence (the values behind them, as "
+            "CSV), or results (the calls with their results as JSON, for sentinel answer check); or by the file's name",
             dest="form",
-            choices=("md", "html", "pdf", "docx", "csv", "results"),
+            choices=("md", "html", "pdf", "docx", "csv", "evidence", "results"),
         ),
         option("--csv", "the same as --format csv", action="store_const", const="csv", dest="form"),
         option(
             "--incident", "report of this incident alone (default: of all that was asked)", default="", metavar="NUMBER"
         ),
-        option("--output", "the file to write; - for standard output", metavar="PATH"),
-        flag("--force", "write over a file that is there"),
-        flag(
-            "--reveal",
-            "show values that the policy hides from the agent, as far as you may see them; the report says so",
+        OUTPUT,
+        FORCE,
+        REVEAL,
+    ),
+    command(
+        "report",
+        "export.report",
+        "write the report of an incident, or the hand-over of a shift: what is open, what was done, what is next",
+        "124 --output incident-124.pdf",
+        option("incident", "the number of one incident (default: the queue, for a hand-over)", nargs="?"),
+        option("--hours", "how long the shift was (default: 12)", default=12, type=number_to(744, " of hours")),
+        flag("--team", "with what everybody asked and had done here, and not you alone"),
+        option(
+            "--format",
+            "md (default), html, pdf, docx, csv (its tables: the queue, or the course of the incident, then those of "
+            "answers) or evidence (the values behind it, as CSV); or by the file's name",
+            dest="form",
+            choices=("md", "html", "pdf", "docx", "csv", "evidence"),
         ),
+        OUTPUT,
+        FORCE,
+        REVEAL,
+        WORKSPACE,
     ),
     command(
         "up",

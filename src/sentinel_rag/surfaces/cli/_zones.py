@@ -233,9 +233,10 @@ class UserSession:
         return found
 
     @contextmanager
-    def looking(self) -> Iterator[Callable[[str, dict[str, Any]], dict[str, Any]]]:
+    def looking(self, *, reveal: bool = True) -> Iterator[Callable[[str, dict[str, Any]], dict[str, Any]]]:
         """`look(tool, arguments)` for the block: what a tool that only reads gives this person, with its `audit_id`, in
-        a session of its own as the page has one. It raises UnavailableError with the gateway's reason."""
+        a session of its own as the page has one; without `reveal` hidden values stay placeholders. It raises
+        UnavailableError with the gateway's reason."""
         import secrets  # it brings random numbers of four kinds, which no other command waits for
 
         session_id = secrets.token_hex(24)
@@ -246,7 +247,8 @@ class UserSession:
             if status != 200 or not isinstance(answer, dict):
                 raise _not_taken(status, answer)
             result = as_text(answer["result"])
-            return {**answer, "result": fill_in(result, self.values(session_id, handles_in(result)))}
+            handles = handles_in(result) if reveal else ()
+            return {**answer, "result": fill_in(result, self.values(session_id, handles))}
 
         try:
             yield look

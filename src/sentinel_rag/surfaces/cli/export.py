@@ -1,6 +1,8 @@
-"""`sentinel export` and `/export`: a kept conversation as a shift hand-over, in a file of its own.
+"""`sentinel export` and `/export`: a kept conversation as a file of its own; `sentinel report`: an incident, or the
+hand-over of a shift, as they are now.
 
-It reads this home's conversations and the gateway's journal, and asks nothing of a network. Values that the policy
+An export reads this home's conversations and the gateway's journal, and asks nothing of a network; a report reads the
+incident or the queue at the gateway too, with the person's own key. Values that the policy
 hides stay hidden; with `--reveal` the running gateway is asked for those that this person may see, and the file
 says so.
 """
@@ -15,7 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +29,23 @@ from sentinel_rag.app.zones import journal_reader, key_store
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.handles import fill_in, fill_in_answer, handles_in
 from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._zones import user_session
+from sentinel_rag.surfaces.cli._zones import UserSession, attached_zones, connect, user_session
+from sentinel_rag.surfaces.cli.ask import waiting
 from sentinel_rag.surfaces.cli.kept_conversations import SHORT_ID, found_or_last
 from sentinel_rag.surfaces.rendering.visible import safe_cell
-from sentinel_rag.surfaces.reports import FORMATS, HandOver, Head, ReportTurn, hand_over, written
+from sentinel_rag.surfaces.reports import FORMATS, HandOver, Head, Reading, ReportTurn, calls_for, hand_over, written
 
 RESULTS = "results"
 """The form that is no report: the calls with their results as JSON, for `sentinel answer check` and other programs."""
 FORMS = (*FORMATS, RESULTS)
+ENDINGS = tuple(f".{each}" for each in FORMATS if each != "evidence")
 MOST_TURNS = 10_000
 MOST_RECORDS = 1_000
 STANDARD_OUTPUT = "-"
+OWNER = "user"
+"""Who asks in the terminal, by the name of that key."""
 
 Json = dict[str, Any]
 
@@ -98,7 +105,8 @@ def export(settings: Settings, conversation_id: str, wish: ExportOptions) -> Non
     gateway that is not."""
     form = _form(wish)
     now = utc_now()
-    path = None if wish.output == STANDARD_OUTPUT else _target(wish, conversation_id, form, now)
+    name = f"{'results' if form == RESULTS else 'handover'}-{conversation_id[:SHORT_ID]}"
+    path = None if wish.output == STANDARD_OUTPUT else _target(wish, name, form, now)
     if form == RESULTS:
         text, count = results_text(settings, conversation_id)
         if path is None:
@@ -111,13 +119,18 @@ def export(settings: Settings, conversation_id: str, wish: ExportOptions) -> Non
     if wish.incident and not report.facts:
         raise UsageError(
             f"No question of this conversation was about incident {wish.incident}.",
-            next_step=f'Ask first: sentinel ask "what is incident {wish.incident} about?"',
+            next_step=f"The incident itself: sentinel report {wish.incident}",
         )
+    _deliver(report, form, path, force=wish.force)
+
+
+def _deliver(report: HandOver, form: str, path: Path | None, *, force: bool) -> None:
+    """Write the report to the file, or to standard output, and say where."""
     content = written(form, report)
     if path is None:
         sys.stdout.buffer.write(content)
         return
-    _write(path, content, force=wish.force)
+    _write(path, content, force=force)
     print(f"Written: {safe_cell(str(path))} ({len(report.facts)} questions, {len(report.evidence)} rows of evidence)")
     if report.head.revealed:
         print("It shows values that the policy hides from the agent. Give it only to people who may see them.")
@@ -125,39 +138,134 @@ def export(settings: Settings, conversation_id: str, wish: ExportOptions) -> Non
         print(f"Note: {safe_cell(note)}")
 
 
+def report(
+    incident: str | None,
+    *,
+    hours: int,
+    team: bool,
+    workspace: str | None,
+    form: str | None = None,
+    output: str | None = None,
+    force: bool = False,
+    reveal: bool = False,
+) -> int:
+    """Write the report of an incident, or the hand-over of the shift, as they are now."""
+    settings, now = load_settings(), utc_now()
+    wish = ExportOptions(form, output, force, reveal, (incident or "").lstrip("#"))
+    chosen = _form(wish)
+    if chosen == RESULTS:
+        raise UsageError(
+            "A report is no list of results.", next_step="Give another name; or: sentinel export --format results"
+        )
+    name = f"incident-{wish.incident}" if wish.incident else "shift"
+    path = None if output == STANDARD_OUTPUT else _target(wish, name, chosen, now)
+    since = format_time(now - timedelta(hours=hours))
+    notes: list[str] = []
+    with waiting("Reading..."), attached_zones(settings, workspace) as (state, _):
+        user = user_session(state, settings)
+        if user is None:
+            raise UsageError("A report reads with a person's key.", next_step="Set SENTINEL_USER_KEY.")
+        readings = _readings(user, wish, since, workspace, notes)
+        with closing(kept_conversations(settings)) as store:
+            listed = [each.conversation_id for each in reversed(store.list(MOST_RECORDS)) if each.used_at >= since]
+        own = [each for each in listed if team or user.is_open(each)]
+        try:
+            approvals = [each for each in connect(settings).page(None)["approvals"] if team or each["person"] == OWNER]
+        except SentinelError as error:
+            approvals = []
+            notes.append(f"Approvals were not read: {error}")
+        told = _read(settings, own, wish, now, notes, readings=readings, approvals=approvals, since=since, team=team)
+    if not told.facts and not any(each.rows for each in readings):
+        about = f"There is no incident {wish.incident}" if wish.incident else "Nothing could be read"
+        raise UsageError(
+            f"{about}, so there is no report.", next_step=" ".join(notes) or 'Look: sentinel ask "open incidents"'
+        )
+    _deliver(told, chosen, path, force=force)
+    return 0
+
+
+def _readings(
+    user: UserSession, wish: ExportOptions, since: str, workspace: str | None, notes: list[str]
+) -> list[Reading]:
+    """What the report reads with the person's key; `notes` get what was refused."""
+    readings: list[Reading] = []
+    calls, result = calls_for(wish.incident, since, workspace or ""), None
+    with user.looking(reveal=wish.reveal) as look, suppress(StopIteration):
+        while True:
+            tool, arguments = calls.send(result)
+            result = None
+            try:
+                found = look(tool, arguments)
+            except SentinelError as error:
+                notes.append(f"{tool} was not read: {error}")
+            else:
+                result = found["result"]
+                readings.append(
+                    Reading(tool, arguments, str(found["audit_id"]), format_time(utc_now()), found["result"])
+                )
+    return readings
+
+
 def read_report(
     settings: Settings, conversation_id: str, *, reveal: bool, now: datetime, incident: str = ""
 ) -> HandOver:
     """The report of a kept conversation. Raises UsageError if it is not kept."""
-    stored = _stored(settings, conversation_id, with_answers=True)
-    turns: list[Json] = [
-        {"number": each.number, "asked_at": each.asked_at, "question": each.question, "text": each.answer}
-        | {"outcome": each.outcome or "stopped", "answer": each.shown}
-        for each in stored.turns
-    ]
-    notes: list[str] = []
+    return _read(settings, [conversation_id], ExportOptions(reveal=reveal, incident=incident), now, [])
+
+
+def _read(
+    settings: Settings,
+    conversations: Sequence[str],
+    wish: ExportOptions,
+    now: datetime,
+    notes: list[str],
+    *,
+    readings: Sequence[Reading] = (),
+    approvals: Sequence[Json] = (),
+    since: str = "",
+    team: bool = False,
+) -> HandOver:
+    """The report of kept conversations, from `since` on, with what was read for it. Raises UsageError if one is not
+    kept."""
+    turns: list[Json] = []
+    records: list[Mapping[str, Any]] = []
+    head, timezone, named = "", str(settings.timezone), ""
+    for each in conversations:
+        stored = _stored(settings, each, with_answers=True)
+        asked: list[Json] = [
+            {"asked_at": turn.asked_at, "question": turn.question, "text": turn.answer, "conversation": each}
+            | {"outcome": turn.outcome or "stopped", "answer": turn.shown, "number": len(turns) + number}
+            for number, turn in enumerate((turn for turn in stored.turns if turn.asked_at >= since), 1)
+        ]
+        turns += _revealed(settings, each, asked) if wish.reveal else asked
+        timezone = stored.preferences.timezone or timezone
+        named = named or stored.preferences.workspace or ""
+        found, head = _records(settings, each, notes)
+        records += found
     if any(turn["answer"] is None and turn["text"] for turn in turns):
         notes.append("Answers of an earlier version were kept as text alone, so they stand here without evidence.")
-    if reveal:
-        turns = _revealed(settings, conversation_id, turns)
-    records, head = _records(settings, conversation_id, notes)
     told = [coverage for turn in turns for coverage in (turn["answer"] or {}).get("coverage", ())]
+    told += [each.result["coverage"] for each in readings if "coverage" in each.result]
     workspaces = dict.fromkeys(str(coverage["workspace"]) for coverage in told)
     return hand_over(
         Head(
-            conversation_id=conversation_id,
+            conversation_id=conversations[0] if len(conversations) == 1 else f"{len(conversations)} conversations",
             exported_by=_person(),
             exported_at=now,
-            timezone=stored.preferences.timezone or str(settings.timezone),
-            workspace=", ".join(workspaces) or stored.preferences.workspace or "",
-            revealed=reveal,
+            timezone=timezone,
+            workspace=", ".join(workspaces) or named,
+            revealed=wish.reveal,
             journal_head=head,
-            notes=tuple(notes),
-            incident=incident,
+            notes=tuple(dict.fromkeys(notes)),
+            incident=wish.incident,
             people=_names(settings),
+            since="" if wish.incident else since,
+            team=team,
         ),
         [ReportTurn(**turn) for turn in turns],
         records,
+        readings,
+        approvals,
     )
 
 
@@ -248,9 +356,9 @@ def _form(wish: ExportOptions) -> str:
     if wish.form is None and suffix and named not in FORMS:
         raise UsageError(
             f"No report can be made that ends in .{suffix}.",
-            next_step=f"Give a name that ends in {', '.join(f'.{each}' for each in FORMATS)} or .json, or a --format.",
+            next_step=f"Give a name that ends in {', '.join(ENDINGS)} or .json, or a --format.",
         )
-    if wish.form is not None and named in FORMS and named != wish.form:
+    if wish.form is not None and named in FORMS and named != ("csv" if wish.form == "evidence" else wish.form):
         raise UsageError(
             f"--format {wish.form} and a name that ends in .{suffix} say two things.",
             next_step="Leave one of them out.",
@@ -258,10 +366,10 @@ def _form(wish: ExportOptions) -> str:
     return wish.form or named or "md"
 
 
-def _target(wish: ExportOptions, conversation_id: str, form: str, now: datetime) -> Path:
+def _target(wish: ExportOptions, name: str, form: str, now: datetime) -> Path:
     """The file to write. Raises UsageError for a folder, and for a file that is there, before anything is read."""
-    name, suffix = ("results", "json") if form == RESULTS else ("handover", form)
-    path = Path(wish.output or f"{name}-{conversation_id[:SHORT_ID]}-{now:%Y%m%d-%H%M}.{suffix}").expanduser()
+    suffix = {RESULTS: "json", "evidence": "csv"}.get(form, form)
+    path = Path(wish.output or f"{name}-{now:%Y%m%d-%H%M}.{suffix}").expanduser()
     if path.is_dir():
         raise UsageError(f"{path} is a folder.", next_step="Give the name of a file in it.")
     if not wish.force and (path.exists() or path.is_symlink()):

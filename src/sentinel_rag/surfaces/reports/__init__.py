@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.surfaces.reports.as_documents import as_docx, as_pdf
 from sentinel_rag.surfaces.reports.as_html import as_html
-from sentinel_rag.surfaces.reports.as_text import as_csv, as_markdown
+from sentinel_rag.surfaces.reports.as_text import as_csv, as_evidence, as_markdown
 from sentinel_rag.surfaces.reports.building import HandOver, Head, ReportTurn, hand_over
 from sentinel_rag.surfaces.reports.readings import Calls, Reading, calls_for
 
@@ -23,6 +23,7 @@ __all__ = [
     "ReportTurn",
     "as_csv",
     "as_docx",
+    "as_evidence",
     "as_html",
     "as_markdown",
     "as_pdf",
@@ -37,6 +38,7 @@ FORMATS: Mapping[str, Callable[[HandOver], str | bytes]] = {
     "pdf": as_pdf,
     "docx": as_docx,
     "csv": as_csv,
+    "evidence": as_evidence,
 }
 
 

@@ -41,6 +41,7 @@ def as_docx(report: HandOver) -> bytes:
     document.core_properties.author = safe(report.head.exported_by)
     _style(document)
     for section in document.sections:
+        section.page_width, section.page_height = Cm(21.0), Cm(29.7)
         section.left_margin = section.right_margin = Cm(1.8)
         section.top_margin = section.bottom_margin = Cm(1.5)
     document.add_heading(safe(blocks.title(report)), 0)
@@ -189,7 +190,7 @@ FONTS = (
 )
 """Where systems keep a font of many scripts, with its bold face in the same folder; the first that is there."""
 FONT, BOLD = "ReportText", "ReportText-Bold"
-MARGIN, FRAME, LEAST_BELOW = 34, 6, 60
+MARGIN, FRAME, LEAST_BELOW = 34, 6, 40
 """Points around the page, around a text within them, as ReportLab has them, and that a heading wants below it; letters
 are in points too."""
 PAGE_POINTS = 493.0
@@ -220,7 +221,14 @@ def as_pdf(report: HandOver) -> bytes:
     told = [setter.paragraph(blocks.title(report), "title")]
     for block in (*blocks.front_page(report), *blocks.annex(report)):
         told += setter.set(block)
-    document.build(told)
+
+    def foot(canvas: Any, page: Any) -> None:
+        canvas.setFont(FONT, 7)
+        canvas.setFillColor(QUIET)
+        name = setter.text(blocks.title(report))[:80].strip()
+        canvas.drawRightString(A4[0] - MARGIN - FRAME, MARGIN / 2, f"{name}, page {page.page}")
+
+    document.build(told, onFirstPage=foot, onLaterPages=foot)
     return written.getvalue()
 
 
@@ -312,7 +320,7 @@ class _Setter:
         """A text in its style; its own new lines stay."""
         from reportlab.platypus import Paragraph as Flowing
 
-        lines = escape(self._text(text)).replace("\n", "<br/>")
+        lines = escape(self.text(text)).replace("\n", "<br/>")
         return Flowing(lines, self._styles[style], bulletText=bullet)
 
     def _table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> Iterator[Flowable]:
@@ -325,7 +333,7 @@ class _Setter:
             return
         head = [self.paragraph(each, "head") for each in columns]
         cells = [[self.paragraph(cell[:MOST_CELL], self._toned(cell)) for cell in row] for row in rows]
-        texts = [[self._text(cell[:MOST_CELL]) for cell in row] for row in (columns, *rows)]
+        texts = [[self.text(cell[:MOST_CELL]) for cell in row] for row in (columns, *rows)]
         widths = blocks.column_widths(texts, self._width, lambda text: stringWidth(text, BOLD, 8) + 7)
         table = Table([head, *cells], colWidths=widths, repeatRows=1, splitInRow=1)
         table.setStyle(
@@ -361,8 +369,9 @@ class _Setter:
 
         names = [self.paragraph(name, "quiet") for name, _ in items]
         values = [self.paragraph(value[:60], f"figure {value}" if value in TONES else "figure") for _, value in items]
-        texts = [[self._text(text) for text in row] for row in zip(*items, strict=True)]
-        widths = blocks.column_widths(texts, self._width, lambda text: stringWidth(text, BOLD, 12) + 14)
+        wanted = [max(stringWidth(self.text(value), BOLD, 12), stringWidth(name, FONT, 7.5)) for name, value in items]
+        spare = (self._width - sum(wanted)) / len(items)
+        widths = [each + spare for each in wanted] if spare > 13 else [self._width / len(items)] * len(items)
         table = Table([names, values], colWidths=widths, spaceBefore=4, spaceAfter=4)
         table.setStyle(
             [
@@ -398,7 +407,7 @@ class _Setter:
         )
         return table
 
-    def _text(self, text: str) -> str:
+    def text(self, text: str) -> str:
         """The text with every character that the font lacks written as its code, so that nothing is lost unseen."""
         return "".join(
             each if each == "\n" or ord(each) in self._known else f"\\u{{{ord(each):x}}}" for each in safe(text)

@@ -1,7 +1,7 @@
-"""A report as text: Markdown that every viewer shows alike, and its evidence as CSV.
+"""A report as text: Markdown that every viewer shows alike, and its tables or its evidence as CSV.
 
-In Markdown what others wrote is escaped, and our own marks are the only ones. In CSV a line is one value, so that rows
-of any tool fit into one file, or one sentence of an answer, whose field is its state.
+In Markdown what others wrote is escaped, and our own marks are the only ones. Of evidence a line is one value, so that
+rows of any tool fit into one file, or one sentence of an answer, whose field is its state.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.surfaces.rendering.markdown import markdown_line
 from sentinel_rag.surfaces.rendering.marks import Marked, Note, Seen
 from sentinel_rag.surfaces.rendering.visible import csv_text, plain
@@ -20,7 +21,23 @@ COLUMNS = ("evidence", "question", "tool", "call_id", "audit_id", "place", "fiel
 
 
 def as_csv(report: HandOver) -> str:
-    """The whole file; cells are guarded against formulas (`rendering.visible`)."""
+    """The tables of the report, a line for each row; cells are guarded against formulas (`rendering.visible`). A column
+    holds what the tables have under its name. Raises UsageError where there is none."""
+    tables = blocks.tables_of(report)
+    columns = tuple(dict.fromkeys(name for _, table in tables for name in table.columns))
+    if not tables:
+        raise UsageError("This report has no table.", next_step="Take its evidence, or another form.")
+    lines = (
+        (about, dict(zip(table.columns, row, strict=True))) for about, table in tables for row in table.plain_rows()
+    )
+    return csv_text(
+        (*columns, "question"),
+        ([*("" if row.get(name) == "-" else row.get(name, "") for name in columns), about] for about, row in lines),
+    )
+
+
+def as_evidence(report: HandOver) -> str:
+    """The values that answers rest on as CSV, a line for each."""
     return csv_text(COLUMNS, _csv_lines(report))
 
 

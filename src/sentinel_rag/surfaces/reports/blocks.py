@@ -138,19 +138,20 @@ def _in_shift(report: HandOver) -> tuple[list[KnownIncident], list[KnownIncident
 
 def open_points(report: HandOver) -> list[str]:
     """What is open in the incident or the queue, then in the questions."""
-    found: list[str] = []
+    front, found = report.front, list[str]()
     told = _about(report)
     if told is not None and told.open:
         age = f", open for {age_of(told.created_time, report.head.exported_at)}" if told.created_time else ""
         found.append(f"Incident {told.number} is {told.status} ({told.severity}){age}, {_owned(told)}.")
-        unsolved = [each for each in report.front.alerts if each.get("status") != "Resolved"]
+        unsolved = sum(each.get("status") != "Resolved" for each in front.alerts)
         if unsolved:
-            found.append(f"{len(unsolved)} of {len(report.front.alerts)} alerts are not resolved.")
-    if unowned := _unowned(report):
-        found.append(f"Nobody owns {_listed(unowned)}.")
-    found += [f"Waits for a decision: {each.what}." for each in report.front.deeds if each.waits]
-    waiting = bool(report.front.deeds) and any(each.waits for each in report.front.deeds)
-    return found + [each for each in report.open_questions if not (waiting and each.startswith("Approval "))]
+            found.append(f"Alerts that are not resolved: {unsolved} of {len(front.alerts)}.")
+    still = [each for each in front.incidents if each.open and not report.head.incident]
+    if still and front.queue is None:
+        found.append(f"Open incidents: {_listed(still)}.")
+    if unowned := [each for each in still if not each.owner]:
+        found.append(f"Without an owner: {_listed(unowned)}.")
+    return [*found, *report.open_questions]
 
 
 def _about(report: HandOver) -> KnownIncident | None:
@@ -227,7 +228,7 @@ def _of_queue(report: HandOver, queue: Queue) -> Iterator[tuple[str, str]]:
     front = report.front
     counts = [f"{queue.by_severity[name]} {name}" for name in reversed(SEVERITIES) if queue.by_severity.get(name)]
     many = f": {', '.join(counts)}" if counts else ""
-    whose = f". Nobody owns {_listed(_unowned(report))}" if _unowned(report) else ""
+    whose = f". Without an owner: {_listed(_unowned(report))}" if _unowned(report) else ""
     yield "Open", f"{_number(queue.total)} incidents{many}{whose}."
     if worst := next(iter(_queued(report)), None):
         said = f"{worst.number}, {worst.title} ({worst.severity}, {worst.status}, {_owned(worst)})"
@@ -490,9 +491,14 @@ def front_page(report: HandOver) -> Iterator[Block]:
 
 
 def weightiest(moments: Sequence[TimelineEntry]) -> list[TimelineEntry]:
-    """As many as the page shows, in order of time: the first, the last, then the most severe and newest."""
+    """As many as the page shows, in order of time: the first, the last, what was done, then the most severe."""
     ends = {0, len(moments) - 1}
-    order = sorted(range(len(moments)), key=lambda at: (at not in ends, -rank(moments[at].severity), -at))
+
+    def weight(at: int) -> tuple[bool, int, int]:
+        done = moments[at].where in ("done", "asked")
+        return at not in ends, -len(SEVERITIES) if done else -rank(moments[at].severity), -at
+
+    order = sorted(range(len(moments)), key=weight)
     return [moments[at] for at in sorted(order[:MOST_MOMENTS])]
 
 
@@ -538,6 +544,24 @@ def _change_cells(incident: KnownIncident, zone: str) -> tuple[str, ...]:
     when = incident.closed_time if not incident.open else incident.updated_time
     now = " ".join((incident.severity, incident.status, incident.classification)).strip()
     return brief(when, zone), now
+
+
+def tables_of(report: HandOver) -> list[tuple[str, Grid]]:
+    """The tables of a report, each with the question that it answers: the queue or the course of the incident, then
+    those of the answers."""
+    found = [("", each) for each in _queue_blocks(report) if isinstance(each, Grid) and each.rows][:1]
+    if report.front.alerts:
+        rows = tuple((each.at, each.where, each.severity, each.text) for each in report.front.happened)
+        found.append(("", Grid(("time", "where", "severity", "what"), rows)))
+    for fact in report.facts:
+        found += [(fact.question, each) for each in _tables(fact) if each.rows]
+    return found
+
+
+def _tables(fact: TurnFacts) -> Iterator[Grid]:
+    for table in fact.tables:
+        rows = tuple((*row, number) for row, number in zip(table.rows, table.evidence, strict=True))
+        yield Grid((*table.columns, "evidence"), rows, cites=len(table.columns))
 
 
 def annex(report: HandOver) -> Iterator[Block]:
@@ -602,11 +626,10 @@ def _fact(fact: TurnFacts, zone: str) -> Iterator[Block]:
     yield AnswerText(fact.said)
     if told := counted(fact):
         yield Paragraph(told, quiet=True)
-    for table in fact.tables:
+    for table, grid in zip(fact.tables, _tables(fact), strict=True):
         if table.title:
             yield Paragraph(table.title)
-        rows = tuple((*row, number) for row, number in zip(table.rows, table.evidence, strict=True))
-        yield Grid((*table.columns, "evidence"), rows, cites=len(table.columns))
+        yield grid
     if fact.footnote:
         yield Items(fact.footnote, quiet=True)
 

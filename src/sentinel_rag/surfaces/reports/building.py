@@ -469,7 +469,13 @@ def _records_of(approval: Json) -> Iterator[Json]:
     outcome = approval.get("outcome") or {}
     yield {**told, "kind": "approval_asked", "at": approval["asked_at"]}
     if ruling := approval.get("decision"):
-        yield {**told, **ruling, "kind": "approval_decided", "key_id": ruling["by"], "decision": approval["state"]}
+        yield {
+            **told,
+            **ruling,
+            "kind": "approval_decided",
+            "key_id": ruling.get("name") or ruling["by"],
+            "decision": approval["state"],
+        }
     if approval.get("used_at"):
         ran = {"kind": "intent", "at": approval["used_at"], "effect": approval["effect"]}
         yield {**told, **ran, "outcome": outcome.get("status")}
@@ -614,7 +620,7 @@ def front_of(
     asked = {
         str(each.arguments["message"]): each.asked_by for each in deeds if each.done and "message" in each.arguments
     }
-    told = [[str(each.get(name) or "") for name in _COMMENT] for row in details for each in row["comments"]]
+    told = [[str(each.get(name) or "") for name in _COMMENT] for row in details for each in row.get("comments") or ()]
     comments = [Comment(at, asked.get(text) or author, text) for at, author, text in told]
     return Front(
         incidents=tuple(ranked),
@@ -623,7 +629,7 @@ def front_of(
         deeds=tuple(deeds),
         comments=tuple(sorted(comments, key=lambda each: each.at, reverse=True)),
         steps=tuple(next_steps(readings)),
-        alerts=tuple(alert for row in details for alert in row["alerts"]),
+        alerts=tuple(alert for row in details for alert in row.get("alerts") or ()),
         queue=_queue([each for each in readings if each.tool == QUEUE]),
     )
 
@@ -634,7 +640,7 @@ _TOLD_ELSEWHERE = ("Alert: ", "First activity", "Last activity", "Comment by ")
 
 
 def _changes(details: Iterable[Json]) -> Iterator[TimelineEntry]:
-    for event in (event for row in details for event in row["timeline"]):
+    for event in (event for row in details for event in row.get("timeline") or ()):
         if event["time"] and not str(event["event"]).startswith(_TOLD_ELSEWHERE):
             yield TimelineEntry(str(event["time"]), "sentinel", str(event["event"]))
 
@@ -645,11 +651,11 @@ def _queue(readings: Sequence[Reading]) -> Queue | None:
         return None
     changed = found.get("changed")
     return Queue(
-        queue.result["coverage"]["rows_total"],
-        queue.result["summary"].get("by_severity", {}),
+        queue.total,
+        queue.result.get("summary", {}).get("by_severity", {}),
         tuple(str(row["number"]) for row in queue.rows),
         tuple(str(row["number"]) for row in changed.rows) if changed else (),
-        changed.result["coverage"]["rows_total"] if changed else None,
+        changed.total if changed else None,
     )
 
 
@@ -720,10 +726,14 @@ _ENDED = {
 }
 
 
+SHOW = "sentinel approvals show "
+
+
 def open_questions(
-    turns: Sequence[ReportTurn], waiting: Sequence[str], asked_a_person: Set[str] = frozenset()
+    turns: Sequence[ReportTurn], waiting: Mapping[str, str], asked_a_person: Set[str] = frozenset()
 ) -> tuple[str, ...]:
-    """Sentences, in the order of the questions. `waiting` are approvals that nobody has decided; refused calls with
+    """Sentences, in the order of the questions. `waiting` are approvals that nobody has decided, with what they are for
+    where it is known; refused calls with
     the audit ids `asked_a_person` are told with their approvals and are no open questions of their own."""
     found: list[str] = []
     for place, turn in enumerate(turns):
@@ -748,7 +758,7 @@ def open_questions(
                 )
             elif total is not None and seen < total:
                 found.append(f"{named}: {seen} of {total} rows were seen.")
-    found += [f"Approval {each} waits for a decision: sentinel approvals show {each[:8]}" for each in waiting]
+    found += [f"Approval {each} waits for a decision: {what or SHOW + each[:8]}" for each, what in waiting.items()]
     return tuple(dict.fromkeys(found))
 
 
@@ -798,6 +808,9 @@ def hand_over(
     facts = tuple(_facts(turn, evidence) for turn in turns)
     actions = actions_of(records, turns, head.people)
     deeds = deeds_of(records, turns, head.people, approvals)
+    known = {str(each["approval_id"]): each for each in approvals}
+    waits = {name: "" for name in waiting(records) if name not in known}
+    waits |= {name: str(each["title"]) for name, each in known.items() if each["state"] == "pending"}
     return HandOver(
         head=head,
         front=front_of(turns, facts, evidence.rows, deeds, readings),
@@ -805,7 +818,7 @@ def hand_over(
         evidence=evidence.rows,
         timeline=_timeline(turns, evidence.rows, actions),
         charts=charts_of(table for fact in facts for table in fact.tables),
-        open_questions=open_questions(turns, waiting(records), of_approvals(records)),
+        open_questions=open_questions(turns, waits, of_approvals(records)),
         actions=actions,
         calls=tuple(_calls(every)),
         knowledge=tuple(_knowledge(evidence.rows)),

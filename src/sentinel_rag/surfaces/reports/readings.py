@@ -48,6 +48,12 @@ class Reading:
         found: Sequence[Json] = self.result.get("rows", ())
         return found
 
+    @property
+    def total(self) -> int | None:
+        """How many rows there are, of which these may be a part; None where it is not known."""
+        found: int | None = self.result.get("coverage", {}).get("rows_total")
+        return found
+
     def cells(self) -> Iterator[tuple[str, Any]]:
         """Pointer and value of each cell that a report may tell."""
         for place, row in enumerate(self.rows):
@@ -113,7 +119,9 @@ def rank(severity: str) -> int:
 def next_steps(readings: Sequence[Reading]) -> Iterator[tuple[str, str]]:
     """Steps with where they stand: those of the weightiest alerts, then those of the playbook that fits best."""
     told: dict[str, str] = {}
-    alerts = [alert for each in readings if each.tool == DETAIL for row in each.rows for alert in row.get("alerts", ())]
+    alerts = [
+        alert for each in readings if each.tool == DETAIL for row in each.rows for alert in row.get("alerts") or ()
+    ]
     for alert in by_weight(alerts):
         for step in alert.get("remediation_steps") or ():
             told.setdefault(str(step), f"Alert “{alert.get('name')}”")

@@ -189,7 +189,7 @@ def test_the_hand_over_report_is_saved_in_each_form_with_hidden_values_on_wish_a
         return str(started.value.path().read_text())
 
     page.get_by_role("button", name="Save a report").click()
-    for text in (saved("a page (HTML)", "html"), saved("Markdown", "md"), saved("as a table (CSV)", "csv")):
+    for text in (saved("a page (HTML)", "html"), saved("Markdown", "md"), saved("its evidence (CSV)", "csv")):
         assert "ws-01" in text
         assert "SECRET" not in text
     page.get_by_label("With the hidden values").check()

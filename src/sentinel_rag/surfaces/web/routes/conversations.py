@@ -166,6 +166,7 @@ KINDS = {
     "docx": WORD,
     "md": "text/markdown; charset=utf-8",
     "csv": "text/csv; charset=utf-8",
+    "evidence": "text/csv; charset=utf-8",
 }
 GONE = "The gateway knows a session of this conversation no more, so what it recorded there is not in this report."
 NOT_WHOLE = "Only the newest records of a conversation were read."
@@ -180,7 +181,7 @@ FILE: dict[str, Any] = {
 class ReportOptions(BaseModel):
     """What a report is to be."""
 
-    format: Literal["html", "pdf", "docx", "md", "csv"] = "html"
+    format: Literal["html", "pdf", "docx", "md", "csv", "evidence"] = "html"
     reveal: bool = Field(default=False, description="With the hidden values that you may see; the report says so.")
     timezone: TimeZone = Field(default="UTC", description="An IANA name, for times beside UTC.")
     incident: str = Field(default="", pattern=r"^[0-9]{0,10}$", description="One incident alone; empty for all.")
@@ -276,7 +277,7 @@ async def _report(
         raise RequestProblem(409, "not_installed", str(error), "Take html or md.") from error
     what = "shift" if since else f"handover-{name[:8]}"
     what = f"incident-{options.incident}" if options.incident else what
-    named = f"{what}-{head.exported_at:%Y%m%d-%H%M}.{options.format}"
+    named = f"{what}-{head.exported_at:%Y%m%d-%H%M}.{'csv' if options.format == 'evidence' else options.format}"
     disposition = f'attachment; filename="{named}"'
     return Response(content, headers={"Content-Type": KINDS[options.format], "Content-Disposition": disposition})
 
