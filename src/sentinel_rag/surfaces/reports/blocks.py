@@ -593,14 +593,14 @@ def annex(report: HandOver) -> Iterator[Block]:
     columns = ("number", "question", "tool and call", "place", "values", "audit id")
     yield Grid(columns, tuple(map(_evidence_cells, report.evidence)), NO_EVIDENCE, named=True)
     yield PartHeading("Annex: calls, and how to verify them")
-    calls = tuple((str(c.turn), c.tool, c.arguments, c.status, c.rows, c.audit_id) for c in report.calls)
+    calls = tuple((str(c.turn or "-"), c.tool, c.arguments, c.status, c.rows, c.audit_id) for c in report.calls)
     yield Grid(("question", "tool", "arguments", "status", "rows", "audit id"), calls, "No tool was called.")
     yield from map(Paragraph, how_to_verify(report))
 
 
 def _evidence_cells(row: EvidenceRow) -> tuple[Cell, ...]:
     values = tuple(f"{name}: {plain(value)}" for name, value in row.fields)
-    return (row.number, str(row.turn), f"{row.tool} {row.call_id}", row.place, values, row.audit_id)
+    return (row.number, str(row.turn or "-"), f"{row.tool} {row.call_id}", row.place, values, row.audit_id)
 
 
 def strip_of(moments: Sequence[TimelineEntry]) -> Strip:

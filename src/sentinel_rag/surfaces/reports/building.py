@@ -487,7 +487,7 @@ def deeds_of(
     """In order of time. `records` are in the form of `sentinel audit show --json`, `approvals` in that of the gateway's
     list: they tell in words what was asked, and also of calls whose records are not this person's to read."""
     asked = {str(call["audit_id"]): call["arguments"] for turn in turns for call in _calls_of(turn)}
-    asked |= {str(each["approval_id"]): each["arguments"] for each in approvals}
+    asked |= {str(each["approval_id"]): each["arguments"] or {} for each in approvals}
     stories: dict[str, list[Json]] = {}
     for entry in records:
         record = entry["record"]
@@ -794,7 +794,9 @@ def hand_over(
         turns = about(head.incident, turns)
         records = records_of(turns, records)
         approvals = [
-            each for each in approvals if str(each["arguments"].get("incident", "")).lstrip("#") == head.incident
+            each
+            for each in approvals
+            if str((each["arguments"] or {}).get("incident", "")).lstrip("#") == head.incident
         ]
     if head.since:
         records = [entry for entry in records if str(entry["record"]["at"]) >= head.since]
