@@ -216,7 +216,7 @@ def _of_incident(report: HandOver, about: KnownIncident) -> Iterator[tuple[str, 
     yield "What is open", " ".join(points[:3]) if points else f"Nothing: it is {about.status}, {about.classification}."
     if front.comments:
         newest = front.comments[0]
-        yield "Last word", f"{newest.author}, {brief(newest.at, zone)}: {newest.text[:MOST_TEXT]}"
+        yield "Last word", f"{newest.where}, {brief(newest.at, zone)}: {newest.text[:MOST_TEXT]}"
     if front.steps:
         yield "What next", " ".join(step[:MOST_TEXT] for step, _ in front.steps[:2])
 
@@ -472,7 +472,7 @@ def front_page(report: HandOver) -> Iterator[Block]:
         yield Items(tuple(_scope_line(kind, names) for kind, names in front.scope))
     if front.comments:
         yield PartHeading("Comments, the newest first")
-        said = tuple((brief(each.at, zone), each.author, each.text[:MOST_TEXT]) for each in front.comments)
+        said = tuple((brief(each.at, zone), each.where, each.text[:MOST_TEXT]) for each in front.comments)
         yield Grid(("time", "author", "comment"), said[:MOST_LINES])
         yield from _more(len(said) - MOST_LINES, "comments")
     if front.steps:

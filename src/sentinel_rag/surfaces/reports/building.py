@@ -211,15 +211,6 @@ class KnownIncident:
 
 
 @dataclass(frozen=True, slots=True)
-class Comment:
-    """What somebody wrote on the incident."""
-
-    at: str
-    author: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Queue:
     """The open incidents as they were read, by severity, and the numbers of those that changed in the shift."""
 
@@ -241,8 +232,8 @@ class Front:
     scope: tuple[tuple[str, tuple[str, ...]], ...]
     """Names of accounts, hosts and the like, by their kinds."""
     deeds: tuple[ReportedDeed, ...]
-    comments: tuple[Comment, ...] = ()
-    """On the incident that was read, the newest first."""
+    comments: tuple[TimelineEntry, ...] = ()
+    """On the incident that was read, the newest first; `where` is who wrote it."""
     steps: tuple[tuple[str, str], ...] = ()
     """What to do next, with where it stands."""
     alerts: tuple[Mapping[str, Any], ...] = ()
@@ -621,7 +612,7 @@ def front_of(
         str(each.arguments["message"]): each.asked_by for each in deeds if each.done and "message" in each.arguments
     }
     told = [[str(each.get(name) or "") for name in _COMMENT] for row in details for each in row.get("comments") or ()]
-    comments = [Comment(at, asked.get(text) or author, text) for at, author, text in told]
+    comments = [TimelineEntry(at, asked.get(text) or author, text) for at, author, text in told]
     return Front(
         incidents=tuple(ranked),
         happened=tuple(sorted((*_alerts(rows), *_changes(details), *done), key=_at)),
