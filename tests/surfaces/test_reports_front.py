@@ -440,10 +440,10 @@ def test_an_incident_that_was_read_tells_what_happened_how_bad_what_is_open_and_
             "It began 2026-11-28 06:20 UTC with “Malicious click”; the newest alert is “Encryption was blocked”, "
             "2026-11-30 05:02 UTC. Tactics in order: Initial Access, Impact.",
         ),
-        ("How bad", "High: 1 of 2 alerts are High; it names 1 hosts."),
+        ("How bad", "High. Alerts that are High: 1 of 2. Hosts: 1."),
         (
             "What is open",
-            "Incident 124 is Active (High), open for 2 d 5 h, owner Łukasz Żak. Alerts that are not resolved: 2 of 2.",
+            "Incident 124 is Active (High), open for 2 d 5 h, owner Łukasz Żak. Alerts not resolved: 2 of 2.",
         ),
         ("Last word", "anna, 2026-11-30 06:00 UTC: 4 GB had left before."),
         ("What next", "Restore the backup. Isolate it."),

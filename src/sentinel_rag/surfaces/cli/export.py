@@ -170,7 +170,8 @@ def report(
             listed = [each.conversation_id for each in reversed(store.list(MOST_RECORDS)) if each.used_at >= since]
         own = [each for each in listed if team or user.is_open(each)]
         try:
-            approvals = [each for each in connect(settings).page(None)["approvals"] if team or each["person"] == OWNER]
+            every = connect(settings).page(None)["approvals"]
+            approvals = [each for each in every if team or wish.incident or each["person"] == OWNER]
         except SentinelError as error:
             approvals = []
             notes.append(f"Approvals were not read: {error}")

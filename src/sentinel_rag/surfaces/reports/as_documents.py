@@ -190,7 +190,7 @@ FONTS = (
 )
 """Where systems keep a font of many scripts, with its bold face in the same folder; the first that is there."""
 FONT, BOLD = "ReportText", "ReportText-Bold"
-MARGIN, FRAME, LEAST_BELOW = 34, 6, 40
+MARGIN, FRAME, LEAST_BELOW = 30, 6, 40
 """Points around the page, around a text within them, as ReportLab has them, and that a heading wants below it; letters
 are in points too."""
 PAGE_POINTS = 493.0
@@ -262,7 +262,7 @@ def _styles() -> dict[str, ParagraphStyle]:
     heading = {"fontName": BOLD}
     return {
         "title": style("title", 15, fontName=BOLD, spaceAfter=4),
-        "part": style("part", 11, spaceBefore=5, spaceAfter=2, **heading),
+        "part": style("part", 11, spaceBefore=4, spaceAfter=2, **heading),
         "inner": style("inner", 9.5, spaceBefore=5, spaceAfter=1, **heading),
         "text": style("text", 9, spaceAfter=2),
         "label": style("label", 9, fontName=BOLD),
@@ -304,7 +304,7 @@ class _Setter:
                     yield self.paragraph(item, "item", bullet="•")
                 if not items and nothing:
                     yield self.paragraph(nothing, "text")
-                yield Spacer(1, 3)
+                yield Spacer(1, 1)
             case blocks.Grid():
                 yield from self._table(block.columns, block.plain_rows(), block.nothing)
             case blocks.Figures(items):
@@ -346,7 +346,7 @@ class _Setter:
             ]
         )
         yield table
-        yield Spacer(1, 4)
+        yield Spacer(1, 2)
 
     @staticmethod
     def _toned(cell: str) -> str:
@@ -357,7 +357,7 @@ class _Setter:
         from reportlab.platypus import Table
 
         cells = [[self.paragraph(label, "label"), self.paragraph(text, "text")] for label, text in lines]
-        table = Table(cells, colWidths=[80, self._width - 80], splitInRow=1)
+        table = Table(cells, colWidths=[88, self._width - 88], splitInRow=1)
         sides = ("LEFTPADDING", "RIGHTPADDING", "TOPPADDING", "BOTTOMPADDING")
         table.setStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), *((side, (0, 0), (-1, -1), 0.5) for side in sides)])
         return table

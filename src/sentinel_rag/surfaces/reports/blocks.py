@@ -145,7 +145,7 @@ def open_points(report: HandOver) -> list[str]:
         found.append(f"Incident {told.number} is {told.status} ({told.severity}){age}, {_owned(told)}.")
         unsolved = sum(each.get("status") != "Resolved" for each in front.alerts)
         if unsolved:
-            found.append(f"Alerts that are not resolved: {unsolved} of {len(front.alerts)}.")
+            found.append(f"Alerts not resolved: {unsolved} of {len(front.alerts)}.")
     still = [each for each in front.incidents if each.open and not report.head.incident]
     if still and front.queue is None:
         found.append(f"Open incidents: {_listed(still)}.")
@@ -208,10 +208,9 @@ def _of_incident(report: HandOver, about: KnownIncident) -> Iterator[tuple[str, 
             course += f"; the newest alert is “{last.get('name')}”, {brief(last['start_time'], zone)}"
         yield "What happened", f"{course}. Tactics in order: {', '.join(tactics)}." if tactics else f"{course}."
     severe = sum(each.get("severity") == about.severity for each in front.alerts)
-    reach = [f"{len(names)} {KINDS[kind].lower()}" for kind, names in front.scope if kind in ("account", "host")]
-    touched = f"; it names {' and '.join(reach)}" if reach else ""
-    bad = f"{about.severity}: {severe} of {len(front.alerts)} alerts are {about.severity}"
-    yield "How bad", f"{bad}{touched}."
+    reach = [f"{KINDS[kind]}: {len(names)}." for kind, names in front.scope if kind in ("account", "host")]
+    bad = f"{about.severity}. Alerts that are {about.severity}: {severe} of {len(front.alerts)}."
+    yield "How bad", " ".join((bad, *reach))
     points = open_points(report)
     yield "What is open", " ".join(points[:3]) if points else f"Nothing: it is {about.status}, {about.classification}."
     if front.comments:

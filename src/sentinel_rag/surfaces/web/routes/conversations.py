@@ -306,7 +306,8 @@ async def _read(
     except (RequestProblem, SentinelError) as error:
         notes.append(f"Approvals were not read: {error}")
         return readings, []
-    return readings, [each for each in approvals if options.team or each["person"] == sign_in.account.name]
+    everybody = options.team or options.incident  # of an incident, whatever the gateway shows this person
+    return readings, [each for each in approvals if everybody or each["person"] == sign_in.account.name]
 
 
 async def _turn(web: Web, sign_in: SignIn, turn: KeptTurn, number: int, *, reveal: bool) -> ReportTurn:
