@@ -521,6 +521,13 @@ def test_the_pages_of_a_hand_over_before_its_annex_are_two_at_most() -> None:
     assert "A person must verify" in "".join(pages[:2])
 
 
+def test_a_queue_that_was_read_in_part_says_so() -> None:
+    cut = reading("query_incidents", {"status": "Open"}, rows=[row(124, "High", "Active", "Ransomware", None)])
+    cut.result["coverage"]["rows_total"] = 340
+    report = of_readings(cut, since="2026-11-30T00:00:00Z")
+    assert "340 incidents. Without an owner: 124. Only 1 of 340 were read." in as_markdown(report)
+
+
 def test_a_word_is_cut_in_no_column() -> None:
     page = text_of_pdf(as_pdf(queue_of()))[0]
     for word in ("incident", "severity", "Active", "Medium", "2026-11-30 09:00 UTC"):

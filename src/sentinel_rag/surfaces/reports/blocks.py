@@ -228,7 +228,7 @@ def _of_queue(report: HandOver, queue: Queue) -> Iterator[tuple[str, str]]:
     counts = [f"{queue.by_severity[name]} {name}" for name in reversed(SEVERITIES) if queue.by_severity.get(name)]
     many = f": {', '.join(counts)}" if counts else ""
     whose = f". Without an owner: {_listed(_unowned(report))}" if _unowned(report) else ""
-    yield "Open", f"{_number(queue.total)} incidents{many}{whose}."
+    yield "Open", f"{_number(queue.total)} incidents{many}{whose}.{_part(queue.total, len(queue.open))}"
     if worst := next(iter(_queued(report)), None):
         said = f"{worst.number}, {worst.title} ({worst.severity}, {worst.status}, {_owned(worst)})"
         yield "First", f"{said}, last changed {brief(worst.updated_time, report.head.timezone)}."
@@ -236,11 +236,18 @@ def _of_queue(report: HandOver, queue: Queue) -> Iterator[tuple[str, str]]:
     moved = [
         f"{len(each)} {name} ({_listed(each)})" for name, each in zip(names, _in_shift(report), strict=True) if each
     ]
-    yield "In the shift", "; ".join(moved).capitalize() + "." if moved else "No incident came, was closed or changed."
+    told = "; ".join(moved).capitalize() + "." if moved else "No incident came, was closed or changed."
+    unread = queue.changed_total is None and not queue.changed
+    yield "In the shift", "Not known." if unread else told + _part(queue.changed_total, len(queue.changed))
     done = [each for each in front.deeds if each.done]
     waits = [each for each in front.deeds if each.waits]
     yield "Done here", f"Changes made: {len(done)}; not done: {len(front.deeds) - len(done) - len(waits)}."
     yield "Waits", "; ".join(each.what for each in waits[:2]) + _and_more(len(waits) - 2) if waits else "Nothing."
+
+
+def _part(total: int | None, read: int) -> str:
+    """What is told where not all were read, so that what is counted of them is too low."""
+    return "" if total == read else f" Only {read} of {_number(total)} were read."
 
 
 def _and_more(number: int) -> str:

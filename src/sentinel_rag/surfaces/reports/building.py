@@ -317,7 +317,7 @@ def of_approvals(records: Sequence[Json]) -> frozenset[str]:
 
 def _refused(turns: Sequence[ReportTurn]) -> Iterator[Action]:
     for turn in turns:
-        for trace in (turn.answer or {}).get("tools", ()):
+        for trace in _calls_of(turn):
             if trace["status"] == "denied":
                 said = f"denied ({trace['detail']})" if trace["detail"] else "denied"
                 yield Action(turn.asked_at, trace["name"], plain(trace["arguments"]), said, trace["audit_id"])
@@ -596,26 +596,24 @@ def front_of(
             said = tuple(each.text.replace("`", "") for each in fact.sentences if each.state == _FOUND)[:MOST_SAID]
             # Of two answers about it, the one that tells more: a question about a detail does not displace the whole.
             incidents[number] = replace(incidents[number], said=max(incidents[number].said, said, key=len))
-    read_at = {row["number"]: each.at for each in readings for row in each.rows if "number" in row}
+    read_at = {str(row["number"]): each.at for each in readings for row in each.rows if "number" in row}
     for deed in deeds:
         number = str(deed.arguments.get("incident", "")).lstrip("#")
         about = [turn.asked_at for turn in turns if number in _named(turn)]
-        read = max((*about, *(at for each, at in read_at.items() if str(each) == number)), default="")
+        read = max((*about, read_at.get(number, "")))
         # What ran at the yes of a person stands in no answer; what was read after it is newer.
         if deed.done and number in incidents and deed.at > read:
             changed: dict[str, Any] = {name: str(deed.arguments[name]) for name in _FIELDS if name in deed.arguments}
             incidents[number] = replace(incidents[number], **changed)
-    ranked = sorted(incidents.values(), key=lambda each: (not each.open, -rank(each.severity), -_number(each.number)))
+    ranked = sorted(incidents.values(), key=_priority)
     done = [TimelineEntry(deed.at, "done" if deed.done else "asked", deed.what) for deed in deeds]
     details = [row for each in readings if each.tool == DETAIL for row in each.rows]
-    asked = {
-        str(each.arguments["message"]): each.asked_by for each in deeds if each.done and "message" in each.arguments
-    }
+    asked = {str(each.arguments.get("message")): each.asked_by for each in deeds if each.done}
     told = [[str(each.get(name) or "") for name in _COMMENT] for row in details for each in row.get("comments") or ()]
     comments = [TimelineEntry(at, asked.get(text) or author, text) for at, author, text in told]
     return Front(
         incidents=tuple(ranked),
-        happened=tuple(sorted((*_alerts(rows), *_changes(details), *done), key=_at)),
+        happened=tuple(sorted((*_alerts(rows), *_changes(details), *done), key=lambda moment: moment.at)),
         scope=tuple(_scope(rows)),
         deeds=tuple(deeds),
         comments=tuple(sorted(comments, key=lambda each: each.at, reverse=True)),
@@ -623,6 +621,11 @@ def front_of(
         alerts=tuple(alert for row in details for alert in row.get("alerts") or ()),
         queue=_queue([each for each in readings if each.tool == QUEUE]),
     )
+
+
+def _priority(incident: KnownIncident) -> tuple[bool, int, int]:
+    number = int(incident.number) if incident.number.isdigit() else 0
+    return not incident.open, -rank(incident.severity), -number
 
 
 _COMMENT = ("time", "author", "message")
@@ -664,12 +667,9 @@ def _incidents(rows: Iterable[EvidenceRow]) -> dict[str, KnownIncident]:
         elif row.tool in WRITING_TOOLS and _CHANGE.fullmatch(row.place) and changed:
             name = str(values.get("field", ""))
             if name in _FIELDS:
-                found[changed] = replace(found[changed], **_change(name, values))
+                after: dict[str, Any] = {name: str(values.get("after") or "")}
+                found[changed] = replace(found[changed], **after)
     return found
-
-
-def _change(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: str(values.get("after") or "")}
 
 
 def _alerts(rows: Iterable[EvidenceRow]) -> Iterable[TimelineEntry]:
@@ -696,14 +696,6 @@ def _scope(rows: Iterable[EvidenceRow]) -> Iterator[tuple[str, tuple[str, ...]]]
         yield kind, tuple(found[kind])
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isdigit() else 0
-
-
-def _at(moment: TimelineEntry) -> str:
-    return moment.at
-
-
 MOST_BARS = 40
 _NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,6})?")
 _NOT_COUNTS = re.compile(r"(?:number|id|\bno\b|port|code|#)", re.IGNORECASE)
@@ -724,15 +716,14 @@ def open_questions(
     turns: Sequence[ReportTurn], waiting: Mapping[str, str], asked_a_person: Set[str] = frozenset()
 ) -> tuple[str, ...]:
     """Sentences, in the order of the questions. `waiting` are approvals that nobody has decided, with what they are for
-    where it is known; refused calls with
-    the audit ids `asked_a_person` are told with their approvals and are no open questions of their own."""
+    where it is known; refused calls with the audit ids `asked_a_person` are told with their approvals and are no open
+    questions of their own."""
     found: list[str] = []
     for place, turn in enumerate(turns):
         named = f"Question {turn.number} ({turn.question.strip()})"
         first = next((line for line in _text(turn).splitlines() if line.strip()), "")
-        following = next(
-            (each for each in turns[place + 1 : place + 2] if each.conversation == turn.conversation), None
-        )
+        later = turns[place + 1 : place + 2]
+        following = next((each for each in later if each.conversation == turn.conversation), None)
         if turn.outcome == Outcome.CLARIFICATION and (following is None or following.outcome not in _SETTLED):
             found.append(f"{named}: asked back, and not answered: {first}")
         elif turn.outcome in _ENDED and not _waits_or_is_decided(turn, asked_a_person):
@@ -744,9 +735,8 @@ def open_questions(
         for coverage in (turn.answer or {}).get("coverage", ()):
             total, seen = coverage["rows_total"], coverage["rows_returned"]
             if coverage["partial"]:
-                found.append(
-                    f"{named}: the data is partial: {coverage['partial_reason'] or 'the service did not say why'}"
-                )
+                why = coverage["partial_reason"] or "the service did not say why"
+                found.append(f"{named}: the data is partial: {why}")
             elif total is not None and seen < total:
                 found.append(f"{named}: {seen} of {total} rows were seen.")
     found += [f"Approval {each} waits for a decision: {what or SHOW + each[:8]}" for each, what in waiting.items()]
