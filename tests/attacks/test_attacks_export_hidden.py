@@ -21,6 +21,7 @@ from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome
 from sentinel_rag.contracts.handles import as_text
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.surfaces.cli import export
+from sentinel_rag.surfaces.cli._zones import UserSession
 from sentinel_rag_testing.fake_tool_server import Answers
 from sentinel_rag_testing.running_gateway import RunningGateway
 
@@ -91,3 +92,11 @@ def test_a_report_reveals_nothing_without_a_key_of_the_person(
         with pytest.raises(UnavailableError, match="did not take"):
             export.run(session[:12], form="md", output="-", reveal=True)
     assert capsys.readouterr().out == ""
+
+
+def test_what_is_read_for_a_report_is_hidden_too_until_its_person_asks(labelled: RunningGateway, session: str) -> None:
+    hidden = secret(labelled, session)
+    for reveal in (False, True):
+        with UserSession(labelled.url, labelled.user).looking(reveal=reveal) as look:
+            told = json.dumps(look("read_alert", {"alert": "a1"}))
+        assert (hidden in told, "\\u27e6" in told) == (reveal, not reveal)
