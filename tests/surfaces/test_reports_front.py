@@ -192,52 +192,6 @@ def test_scope_and_story_come_from_the_cells() -> None:
     ]
 
 
-def test_an_alert_that_two_answers_tell_stands_once_with_its_severity() -> None:
-    bare = {"/rows/0/alerts/0/name": "Malicious click", "/rows/0/alerts/0/start_time": "2026-11-28T06:20:00Z"}
-    again = answer("get_incident_detail", {"incident": "124"}, bare, audit_id="a-9")
-    for report in (report_of(DETAIL, again), report_of(again, DETAIL)):
-        assert [(each.text, each.severity) for each in report.front.happened] == [
-            ("Malicious click (Medium)", "Medium"),
-            ("Encryption was blocked", ""),
-        ]
-
-
-def test_of_many_moments_the_worst_and_what_was_done_stay_on_the_page() -> None:
-    cells: dict[str, Any] = {}
-    for at in range(20):
-        severity = "High" if at in (3, 19) else "Low"
-        cells |= {
-            f"/rows/0/alerts/{at}/name": f"Alert {at}",
-            f"/rows/0/alerts/{at}/start_time": f"2026-11-28T{at:02}:20:00Z",
-            f"/rows/0/alerts/{at}/severity": severity,
-        }
-    many = answer("get_incident_detail", {"incident": "124"}, cells, audit_id="a-9")
-    page = text_of_pdf(as_pdf(report_of(many, ASKED, DONE, records=(REFUSED, WAITS, APPROVED, RAN))))[0]
-    assert "Alert 3 (High)" in page
-    assert "Alert 19 (High)" in page
-    assert "update_incident: incident 127" in page
-    assert "9 more moments are in the annex." in page
-    assert "Shift hand-over, page 1" in page
-
-
-def test_incidents_that_are_not_closed_are_open_points() -> None:
-    alone = report_of(LISTED, DETAIL, about="124")
-    assert "- The incident is Active; its owner is Łukasz Żak." in as_markdown(alone)
-    shift = as_markdown(report_of(LISTED, DETAIL))
-    assert "- Open incidents: 124, 127." in shift
-    assert "- Without an owner: 127." in shift
-
-
-def test_a_table_of_a_word_document_is_in_the_order_that_word_wants_with_widths_by_its_words() -> None:
-    document = docx.Document(io.BytesIO(as_docx(report_of(LISTED, DETAIL))))
-    for table in document.tables:
-        names = [each.tag.rpartition("}")[2] for each in table._tbl.tblPr]
-        assert names.index("tblW") < names.index("tblBorders") < names.index("tblLook")
-    [listed] = [each for each in document.tables if each.rows[0].cells[0].text == "incident"]
-    widths = {cell.text: cell.width for cell in listed.rows[0].cells}
-    assert widths["status"] < widths["title"]
-
-
 def test_the_report_of_one_incident_holds_nothing_of_others() -> None:
     report = report_of(LISTED, DETAIL, ASKED, DONE, records=(REFUSED, WAITS, APPROVED, RAN), about="124")
     assert [fact.turn for fact in report.facts] == [2]
