@@ -65,7 +65,8 @@ get_threat_summary   the worst open incidents (fields of query_incidents), creat
                      it. summary: incidents {total, open, by_severity, by_status: those created in it; open_of_before:
                      how many of the rows' incidents are older, if any}, alerts {total, by_severity}, previous
                      {incidents, alerts} (the window of the same length before; null when the window is open),
-                     top_alert_names [{name, count}], top_accounts, top_hosts, top_ips [{name, alerts}], tactics {name -> alerts}.
+                     top_alert_names [{name, count}], top_accounts, top_hosts, top_ips [{name, alerts}],
+                     tactics {name -> alerts}.
 run_kql_query        the columns of the template. summary: template, description; filters [condition that the
                      template always applies], if any; totals {column -> sum over all rows, shown or not} where the
                      template groups and every row was counted.
