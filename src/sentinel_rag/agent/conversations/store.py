@@ -7,6 +7,7 @@ analyst; hidden values reach it as placeholders only, because the agent never ha
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
@@ -231,13 +232,16 @@ class ConversationStore:
         preferences, facts = _preferences(*chosen), _facts(carried)
         return StoredConversation(conversation_id, preferences, _json(state) or {}, facts, version[1], read, version)
 
-    def list(self, limit: int = 50) -> tuple[ConversationEntry, ...]:
-        """The conversations, the one that was used last first."""
+    def list(self, limit: int = 50, words: str = "") -> tuple[ConversationEntry, ...]:
+        """The conversations with `words` in their title or a question, the one that was used last first."""
+        met = "%" + re.sub(r"([\\%_])", r"\\\1", words) + "%"
         rows = self._read(
             "SELECT id, title, started_at, used_at, "
             "(SELECT count(*) FROM turn WHERE conversation_id = id), workspace, timezone, verbosity "
-            "FROM conversation ORDER BY used_at DESC, rowid DESC LIMIT ?",
-            [limit],
+            "FROM conversation WHERE lower(title) LIKE lower(?) ESCAPE '\\' OR id IN "
+            "(SELECT conversation_id FROM turn WHERE lower(question) LIKE lower(?) ESCAPE '\\') "
+            "ORDER BY used_at DESC, rowid DESC LIMIT ?",
+            [met, met, limit],
         )
         return tuple(
             ConversationEntry(key, title, started, used, turns, _preferences(*chosen))

@@ -36,7 +36,7 @@ def run(
     *,
     workspace: str | None,
     resume: str | None,
-    listed: bool,
+    listed: str | None,
     rename: Sequence[str] | None,
     delete: str | None,
     only_found: bool,
@@ -44,10 +44,10 @@ def run(
 ) -> int:
     """Hold a conversation, or look after those that are kept. `resume` is the beginning of the id of one to go on with,
     empty for the last one."""
-    if as_json and not listed:
+    if as_json and listed is None:
         raise ArgumentError(None, "--json goes with --list")
-    if listed:
-        return kept_conversations.show(as_json=as_json)
+    if listed is not None:
+        return kept_conversations.show(listed, as_json=as_json)
     if rename is not None:
         return kept_conversations.rename(*rename)
     if delete is not None:

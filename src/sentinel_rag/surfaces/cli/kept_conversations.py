@@ -14,29 +14,41 @@ from sentinel_rag.app.conversations import kept_conversations, not_kept
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._output import print_json, print_table
+from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.conversations.store import ConversationStore
 
+MOST_SINGLE = 5
+"""Conversations of one question, such as those of `sentinel ask`, that the whole list shows."""
 SHORT_ID = 8
 """Characters of an id that are shown, and that are enough to name a conversation."""
 
 
-def show(*, as_json: bool) -> int:
-    """Print the kept conversations, the last one first."""
+def show(words: str, *, as_json: bool) -> int:
+    """Print the kept conversations with `words` in their title or a question, the last one first. Where no words are
+    given, the oldest of those with one question are counted alone, so that single questions displace no chat."""
     with closing(kept_conversations(load_settings())) as store:
-        entries = store.list()
+        entries = store.list(words=words)
     if as_json:
         print_json([entry.to_dict() for entry in entries])
         return 0
     if not entries:
-        print("No conversation is kept yet. Start one: sentinel chat")
+        print(
+            f"No kept conversation holds {safe_cell(words)!r}."
+            if words
+            else "No conversation is kept yet. Start one: sentinel chat"
+        )
         return 0
+    left = {id(entry) for entry in [entry for entry in entries if entry.turns == 1][MOST_SINGLE:] if not words}
     rows = [
         (entry.conversation_id[:SHORT_ID], entry.used_at[:16].replace("T", " "), str(entry.turns), entry.title)
         for entry in entries
+        if id(entry) not in left
     ]
     print_table(("id", "last used (UTC)", "questions", "title"), rows)
+    if left:
+        print(f"\n{len(left)} older ones of one question each are not shown. Find them: sentinel chat --list WORDS")
     print("\nGo on with one: sentinel chat --resume ID")
     return 0
 

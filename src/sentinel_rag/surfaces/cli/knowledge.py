@@ -59,6 +59,9 @@ def playbooks(*, as_json: bool) -> int:
     return 0 if told else 3
 
 
+_INDENT = "    "
+
+
 def search(
     words: Sequence[str],
     *,
@@ -92,10 +95,17 @@ def search(
     if as_json:
         print_json({"hits": [_as_json(hit) for hit in answer.hits], "remarks": list(remarks)})
     else:
+        from sentinel_rag.surfaces.cli._marked_text import text_lines
+        from sentinel_rag.surfaces.cli._render import console
+
+        target = console()
+        target.width -= len(_INDENT)
         for number, hit in enumerate(answer.hits, 1):
             print(f"[{number}] {safe_cell(hit.citation)} (line or page {hit.chunk.place})")
-            print(f"    {safe_cell(_why(hit))}")
-            print("\n".join(f"    {line}" for line in safe(hit.chunk.text).split("\n")) + "\n")
+            print(f"{_INDENT}{safe_cell(_why(hit))}", flush=True)
+            for line in text_lines(target, hit.chunk.text):
+                target.print(_INDENT, line, sep="", soft_wrap=True)
+            print()
         for remark in remarks:
             print(safe_cell(remark))
         if without_vectors:
