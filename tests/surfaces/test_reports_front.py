@@ -442,6 +442,7 @@ def test_a_hand_over_tells_the_queue_what_changed_what_was_done_and_what_waits()
         "used_at": "2026-11-30T09:00:00Z", "outcome": {"status": "success", "audit_id": "a-7"},
     }  # fmt: skip
     failed = {**done, "approval_id": "third", "used_at": None, "state": "approved", "outcome": {"reason": "outdated"}}
+    done["asked_at"] = "2026-11-29T22:00:00Z"  # by the shift before
     report = queue_of({**ASKED_FOR, "state": "pending"}, done, failed)
     first = as_markdown(report).partition("## Annex")[0]
     assert "- **Open**: 2 incidents: 1 High, 1 Medium. Without an owner: 126." in first

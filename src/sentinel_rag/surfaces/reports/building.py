@@ -486,7 +486,7 @@ def deeds_of(
         stories.setdefault(str(record.get("approval_id") or record["audit_id"]), []).append(told)
     listed = {str(each["approval_id"]): each for each in approvals}
     for name, approval in listed.items():
-        stories.setdefault(name, list(_records_of(approval)))
+        stories[name] = [*_records_of(approval), *stories.get(name, ())]  # the records know more
     found = (deed for name, story in stories.items() for deed in _deed(story, asked, people, listed.get(name, {})))
     return tuple(sorted(found, key=lambda deed: deed.at))
 
@@ -781,7 +781,7 @@ def hand_over(
         ]
     if head.since:
         records = [entry for entry in records if str(entry["record"]["at"]) >= head.since]
-        approvals = [each for each in approvals if each["asked_at"] >= head.since or each["state"] == "pending"]
+        approvals = [each for each in approvals if each["state"] == "pending" or _newest(each) >= head.since]
     # What was read last tells how things are.
     every = (
         *turns,
@@ -806,6 +806,13 @@ def hand_over(
         calls=tuple(_calls(every)),
         knowledge=tuple(_knowledge(evidence.rows)),
         hidden=sum(HIDDEN in turn.text or HIDDEN in plain(turn.answer) for turn in every),
+    )
+
+
+def _newest(approval: Json) -> str:
+    """When something last became of it: a shift may decide what the one before asked."""
+    return max(
+        str(approval["asked_at"]), str((approval["decision"] or {}).get("at", "")), str(approval["used_at"] or "")
     )
 
 
