@@ -21,7 +21,7 @@ from tests.support import fork_server
 from tests.support.fork_server import SENTINEL
 
 from sentinel_rag.gateway.policy import parse_policy
-from sentinel_rag.surfaces.cli.approvals import page, summary
+from sentinel_rag.surfaces.cli.approvals import in_short, page, summary
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
@@ -114,6 +114,8 @@ def test_a_person_lists_shows_and_decides(terminal: Terminal) -> None:
 
     assert "APPROVED AND USED" in terminal.run("show", first).stdout
     assert ": the ceo agreed" in terminal.run("show", first).stdout
+    assert "used by " in (told := terminal.run("list", "--state", "all").stdout)
+    assert '"the ceo' in told
     everything = json.loads(terminal.run("list", "--state", "all", "--json").stdout)
     assert [each["state"] for each in everything["approvals"]] == ["used", "denied", "pending"]
 
@@ -250,8 +252,43 @@ def test_every_line_of_a_long_text_stands_behind_a_bar_and_nothing_is_cut() -> N
 
 def test_a_cut_value_of_a_list_says_by_how_much() -> None:
     row = summary(an_approval(arguments={"query": "y" * 500}), NOW)
-    assert "... (+442 characters)" in row[5]
-    assert row[2:4] == ("4 min ago", "11 min")
+    assert "... (+442 characters)" in row[2]
+    assert row[3:5] == ("4 min ago", "11 min")
+
+
+OWN = {
+    "title": "anna wants to close #127",
+    "subject": {
+        "number": "127",
+        "name": "Sign-in",
+        "state": {},
+        "changes": [
+            {"field": "Status", "before": "New", "after": "Closed", "before_quoted": False, "after_quoted": False}
+        ],
+    },
+    "arguments": {"incident": "127", "status": "Closed"},
+    "argument_labels": {},
+}
+
+
+def test_what_a_person_said_themselves_is_confirmed_by_what_changes_alone() -> None:
+    own = an_approval(**OWN, violations=[])
+    assert list(in_short(own, 80, NOW)) == [
+        "  anna wants to close #127",
+        "  Status: New -> Closed",
+        "With exactly this:",
+        '  incident = "127"',
+        '  status = "Closed"',
+        "  It is approval 3f2c9a10-0000-4000-8000-000000000000, 11 min left.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"violations": [], "outdated": True}, {"violations": [], "title": ""}], ids=["label", "policy", "name"]
+)
+def test_where_more_is_to_be_looked_at_it_is_confirmed_by_the_whole_page(more: dict[str, Any]) -> None:
+    approval = an_approval(**{**OWN, **more})
+    assert "\n".join(in_short(approval, 80, NOW)) == page(approval, width=80, now=NOW)
 
 
 def test_the_page_tells_why_in_the_words_of_the_labels() -> None:

@@ -25,7 +25,7 @@ from sentinel_rag.surfaces.cli._output import print_json, print_table
 from sentinel_rag.surfaces.cli._zones import ApprovalsClient, UserSession, connect
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
-COLUMNS = ("id", "state", "asked", "left", "tool", "what", "who: rule")
+COLUMNS = ("id", "state", "what", "asked", "left", "tool", "who: rule")
 POLL_S = 1.0
 MAX_COMMENT = 2_000
 
@@ -126,7 +126,7 @@ def _arriving(settings: Settings) -> Iterator[tuple[ApprovalsClient, dict[str, A
 def _ask(client: ApprovalsClient, approval_id: str) -> bool:
     """Ask the person at the terminal; False if they want no more questions."""
     try:
-        yes = _answer("Approve this one call? [y = approve, n = deny, Enter = later]")
+        yes = _ANSWERS.get(_answer("Approve this one call? [y = approve, n = deny, Enter = later]"))
     except EOFError:
         print()
         return False
@@ -143,13 +143,12 @@ def _ask(client: ApprovalsClient, approval_id: str) -> bool:
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 
 
-def _answer(question: str) -> bool | None:
-    """The person's word; None for any other. What was typed before the question was seen is no answer to it. Raises
-    EOFError."""
+def _answer(question: str) -> str:
+    """The person's word. What was typed before the question was seen is no answer to it. Raises EOFError."""
     import termios
 
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    return _ANSWERS.get(input(f"\n{question} ").strip().lower())
+    return input(f"\n{question} ").strip().lower()
 
 
 def _print(approval: dict[str, Any], *, as_json: bool, one_line: bool = False) -> None:
@@ -162,7 +161,11 @@ def _print(approval: dict[str, Any], *, as_json: bool, one_line: bool = False) -
 
 
 def _print_page(approval: dict[str, Any]) -> None:
-    print(page(approval, width=shutil.get_terminal_size((100, 24)).columns, now=utc_now()), flush=True)
+    print(page(approval, width=_width(), now=utc_now()), flush=True)
+
+
+def _width() -> int:
+    return max(40, shutil.get_terminal_size((100, 24)).columns)
 
 
 def _print_decided(approval: dict[str, Any]) -> None:
@@ -204,9 +207,13 @@ def confirmed(user: UserSession | None, session_id: str | None) -> bool:
     may_run = False
     try:
         for waiting in user.to_confirm(session_id):
-            _print_page(waiting)
+            print("\n".join(in_short(waiting, _width(), utc_now())), flush=True)
             try:
-                answer = _answer("Do exactly this? [y = yes, n = no, Enter = later]")
+                word = _answer("Do exactly this? [y = yes, n = no, ? = show all of it, Enter = later]")
+                if word == "?":
+                    _print_page(waiting)
+                    word = _answer("Do exactly this? [y = yes, n = no, Enter = later]")
+                answer = _ANSWERS.get(word)
             except EOFError:
                 answer = None
             if answer is None:
@@ -244,17 +251,18 @@ def page(approval: Json, *, width: int, now: datetime) -> str:
 
 
 def summary(approval: Json, now: datetime) -> tuple[str, ...]:
-    """One row of a list: id, age, time left, who wants what where that is known, tool, arguments where it is not, rule.
-    Cut values say by how much."""
-    more = approval["more_of_tool"]
+    """One row of a list: id, state with who decided and why, who wants what where that is known, arguments where it is
+    not, age, time left, tool, for whom and by which rule. Cut values say by how much."""
+    more, ruling = approval["more_of_tool"], approval["decision"]
+    said = f": {_short(ruling['comment'])}" if ruling and ruling["comment"] else ""
     cells = (
         str(approval["approval_id"])[:8],
-        str(approval["state"]),
+        f"{approval['state']} by {ruling['by']}{said}" if ruling else str(approval["state"]),
+        str(approval.get("title") or arguments_in_short(approval)),
         f"{duration(approval['asked_at'], now)} ago",
         time_left(approval, now),
         f"{approval['tool']}{f' (and {more} more)' if more else ''}",
-        str(approval.get("title") or arguments_in_short(approval)),
-        f"{approval['key_id']}: {approval['rule_id']}",
+        f"{approval.get('person') or approval['key_id']}: {approval['rule_id']}",
     )
     return tuple(map(safe_cell, cells))
 
@@ -268,6 +276,20 @@ def time_left(approval: Json, now: datetime) -> str:
 
 def duration(since: str, now: datetime) -> str:
     return _spoken(max(0.0, (now - parse_time(since)).total_seconds()))
+
+
+def in_short(approval: Json, width: int, now: datetime) -> Iterator[str]:
+    """What a person's own sentence would do: what changes, with exactly which values. The whole page where there is
+    more to look at: a value that they did not say and that the tool does not accept, or another policy since."""
+    unsaid = [each for each in approval["violations"] if each["parameter"] not in approval.get("said", ())]
+    if unsaid or approval["outdated"] or not approval.get("title"):
+        yield from _page_lines(approval, width, now)
+        return
+    yield from _wrapped(approval["title"], width)
+    yield from _subject(approval, width)
+    yield "With exactly this:"
+    yield from _arguments(approval, width)
+    yield from _wrapped(f"It is approval {approval['approval_id']}, {time_left(approval, now)} left.", width)
 
 
 def _page_lines(approval: Json, width: int, now: datetime) -> Iterator[str]:
