@@ -124,6 +124,7 @@ DAYS = [{"Day": f"2024-07-{10 + place}T00:00:00Z", "SignIns": count} for place, 
         (sorted(DAYS, key=lambda row: row["SignIns"]), {"SignIns": 23}, "Fewest SignIns: `2024-07-10", Picture.RANKING),
         ([{**row, "SignIns": 1} for row in DAYS], {"SignIns": 4}, "4 rows. Sums: SignIns 4.", Picture.NONE),
         (DAYS, {}, "4 rows.", Picture.NONE),
+        ([{**row, "Day": "2024-07-10"} for row in DAYS], {"SignIns": 23}, "4 rows. Sums: SignIns 23.", Picture.NONE),
     ],
 )
 async def test_rows_of_sums_say_first_who_leads_them(

@@ -25,8 +25,8 @@ from sentinel_rag.language.frames import Frame
 MOST_COLUMNS = 8
 _IN_SENTENCE, _LONGEST, _FEW = 5, 60, 4
 """Columns that a sentence tells of one row, characters of a value in it, and values of a column that are counted."""
-_LEADING, _NAMING = 3, 2
-"""Rows that are named as the first of a ranking, and columns that name one."""
+_LEADING, _NAMING = 3, 3
+"""Rows that are named as the first of a ranking, and columns that name one, at most."""
 _EMPTY: tuple[JsonValue, ...] = (None, "", [], {}, ())
 _ID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,}")
 """A GUID or a hash, which tells a reader nothing."""
@@ -111,9 +111,11 @@ class Rows:
 
     @cached_property
     def labels(self) -> Sequence[str]:
-        """The columns that name a row of sums: those before the first sum that hold something else than ids."""
-        before = takewhile(lambda name: name not in self.sums, self.filled)
-        return [name for name in before if self.tells(name)][:_NAMING]
+        """The columns that name a row of sums: those before the first sum that hold something else than ids. None where
+        they are many, or do not tell the rows apart."""
+        before = [name for name in takewhile(lambda name: name not in self.sums, self.filled) if self.tells(name)]
+        told = {tuple(str(row.get(name)) for name in before) for row in self.run.rows}
+        return before if len(before) <= _NAMING and len(told) == len(self.run.rows) else ()
 
     @cached_property
     def ranking(self) -> str:
