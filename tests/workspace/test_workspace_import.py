@@ -289,7 +289,9 @@ def test_a_file_that_fits_no_table_says_that_one_was_made_and_how_to_choose_anot
     workspace: Workspace, tmp_path: Path
 ) -> None:
     report = only(workspace.import_path(write(tmp_path, "odd.csv", "a,b\n1,2\n")))
-    assert "No known table has its columns, so odd_CL was made; to choose another: --table NAME" in report.notes
+    assert (
+        "No known table has its columns, so odd_CL was made; the terminal takes another: --table NAME" in report.notes
+    )
 
 
 def test_rejects_of_a_file_for_several_tables_are_counted_once(workspace: Workspace, tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def _commonest(cursor: duckdb.DuckDBPyConnection, place: str, table: str, column
 
 def _choice(destination: Destination) -> str:
     if destination.reason == NO_KNOWN_TABLE:
-        return f"{NO_KNOWN_TABLE}, so {destination.table} was made; to choose another: --table NAME"
+        return f"{NO_KNOWN_TABLE}, so {destination.table} was made; the terminal takes another: --table NAME"
     return "Table as it was asked for." if destination.reason == AS_ASKED else f"Table chosen by {destination.reason}."
 
 
