@@ -58,6 +58,12 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Render
         for place, run in enumerate(worked):
             part = _section(writer, plan, run, section_of(run, runs))
             composed = part if place == 0 else _joined(composed, part)
+    if (
+        plan.frame.has("talk:draw")
+        and any(run.rows for run in worked)
+        and not any(each.picture for each in writer.tables)
+    ):
+        writer.fixed(view_data()["sentence"]["not_drawn"])
     failed = [run for run in runs if not run.worked]
     if failed:
         sections = {run.call.call_id: section_of(run, runs) for run in failed}

@@ -47,7 +47,8 @@ def acted(asked: FrameCompletion) -> Done | None:
         return _back(asked, kinds)
     if frame.has("talk:again") and asked.only("talk", "ref", "relative", "op:list"):
         return _earlier(asked, asked.talk.decisions)
-    if frame.has("talk:draw", "attr:draw") and not frame.has("name", "incident", "digits", "kind"):
+    of_its_own = ("name", "incident", "digits", "kind", "topic", "attr:tactics", "attr:techniques")
+    if frame.has("talk:draw", "attr:draw") and not frame.has(*of_its_own):
         return _drawn(asked)
     if frame.has("op:trend") and frame.has("ref", "that") and asked.only("op:trend", *_OF_A_PICTURE):
         return _drawn(asked)

@@ -28,7 +28,7 @@ from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, SEVERI
 from sentinel_rag.language.frames import Frame, WorkspaceNames
 from sentinel_rag.language.frames.clauses import ordinary
 from sentinel_rag.language.frames.orders import read_order
-from sentinel_rag.language.frames.phrases import words_of
+from sentinel_rag.language.frames.phrases import settings, words_of
 from sentinel_rag.language.frames.reader import part_of, part_with
 from sentinel_rag.language.frames.shapes import Token, shaped_tokens
 from sentinel_rag.language.lexicon import fold
@@ -56,7 +56,7 @@ _OF_INCIDENTS = (
 _FIELDS_OF_ALERTS = ("tactics", "techniques", "product")
 """What is asked of alerts together, and counted by."""
 _ONE_OF_ALERTS = ("incident", "name", "group", "alert_id", "tactic", "product", "order", "title")
-_OF_OTHERS = ("kind", "topic", "table", "op", "know", "ref", "follow", "talk", "rel")
+_OF_OTHERS = ("kind", "topic", "table", "op", "know", "ref", "follow", "rel")
 """Beside which a field of alerts may be asked of something else."""
 _OF_SOME = ("incident", "title", "name", "class", "owner", "op:share")
 _UPDATED = frozenset({"updated"})
@@ -501,6 +501,7 @@ def _settled(frame: Frame) -> Frame:
     if not f.has("num", "digits", "limit", "severity", "symbol", "alerts", "unit", "order") and not f.duration:
         f.features["cmp"] = [one for one in f.all("cmp") if one not in ("min", "max")]  # a bound of nothing: "at least"
     _lowest_left_out(f)
+    _picture_apart(f)
     f = _of_whole_table(f)
     if f.has("owner:unassigned", "status:New") and "updated" in f.all("attr") and "end_time" in f.window:
         untouched = [item for item in f.items if item.sense("attr", _UPDATED)]
@@ -515,7 +516,9 @@ def _settled(frame: Frame) -> Frame:
         f.features["class"] = []
         f.tell("group", "classification")  # how many there are of each
     fields = [field for field in f.all("attr") if field in _FIELDS_OF_ALERTS]
-    asks_each = (f.has("ask:what", "op:count") and f.has("kind:alert")) or not f.has(*_OF_OTHERS)
+    asks_each = (f.has("ask:what", "op:count") and f.has("kind:alert")) or not (
+        f.has(*_OF_OTHERS) or {*f.all("talk")} - {"draw"}
+    )
     if fields and asks_each and not f.has(*_ONE_OF_ALERTS):
         f.tell("group", fields[0])  # "which tactics occur among the alerts"
         f.tell("kind", "alert")
@@ -635,6 +638,23 @@ def _owned(f: Frame) -> None:
     person = len(names) == 1 and f.name_kinds(names[0])[:1] == ("account",) and not f.has("of_kind")
     if person and shaped_tokens(names[0])[:1] != (Token("service", names[0], 0, len(names[0])),):
         f.features["owner"], f.features["name"], f.features["topic"] = names, [], []
+
+
+def _picture_apart(f: Frame) -> None:
+    """Tell that a picture of the answer is wanted, where the words for it stand beside what it is to be of: they ask
+    for no counts over time, which a picture of nothing else is."""
+    said = settings(f.language, "chart")
+    words = [item for item in f.items if {*words_of(item.text)} & said and not item.sense("kind")]
+    unread = [item.text for item in words if item.type == "text"]
+    of = ({*f.all("group")} - _UNITS) or f.has("topic", "op:top", *(f"attr:{field}" for field in _FIELDS_OF_ALERTS))
+    others = [item for item in f.items if item not in words and item.sense("op", frozenset({"trend"}))]
+    if not words or not of or others or f.has("incident") or {*f.all("group")} & _UNITS:
+        return
+    for type_, value in (("op", "trend"), ("attr", "draw")):
+        f.features[type_] = [one for one in f.all(type_) if one != value]
+    f.unread, f.loose = ([one for one in told if one not in unread] for told in (f.unread, f.loose))
+    f.items = tuple(item for item in f.items if item not in words)
+    f.tell("talk", "draw")
 
 
 def _lowest_left_out(f: Frame) -> None:
