@@ -51,6 +51,8 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Render
         writer.fixed(sentence)
     worked = [run for run in runs if run.worked]
     composed = RenderedView()
+    if plan.view is View.SUMMARY and plan.frame.has("compared") and len(worked) == 2:
+        _table_of_periods(writer, worked)
     together = _TOGETHER.get(plan.view)
     if together is not None and worked:
         composed = together(writer, plan, worked)
@@ -70,6 +72,14 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Render
         outcome = failures.say_failures(writer, failed, some_worked=bool(worked), sections=sections)
         composed = replace(composed, outcome=composed.outcome if worked else outcome)
     return composed
+
+
+def _table_of_periods(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
+    """The counts of two periods beside each other."""
+    counts = {"Incidents": "incidents/total", "Open of these": "incidents/open", "Alerts": "alerts/total"}
+    counts |= {f"{severity} alerts": f"alerts/by_severity/{severity}" for severity in reversed(SEVERITIES)}
+    rows = [[Fact(name), *(writer.cell(run, f"/summary/{at}") for run in runs)] for name, at in counts.items()]
+    writer.table("The two periods", ("What", "Later", "Earlier"), rows)
 
 
 def _section(writer: AnswerWriter, plan: Plan, run: ToolRun, workspace: str) -> RenderedView:

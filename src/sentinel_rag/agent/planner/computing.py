@@ -22,6 +22,8 @@ _LISTS = ("query_incidents", "query_alerts")
 _IDENTITY = {"query_incidents": "number", "query_alerts": "alert_id"}
 _FILTERS = tuple(name for name in NARROWING if name not in ("not", "both", "without"))
 _OPEN_FOR = "closed_time - created_time"
+_SHORTEST = 0.9
+"""A month beside a longer one, or a day in which a clock was put on, is still the same part of a calendar."""
 _OPERATORS = {"more": ">", "min": ">=", "less": "<", "max": "<="}
 
 
@@ -184,7 +186,21 @@ def _change(f: Frame, now: datetime) -> Decision | None:
 
 
 def periods(f: Frame, now: datetime) -> tuple[dict[str, str], dict[str, str]]:
-    """The later and the earlier of two periods; of one that is said alone, the other is the one beside it."""
+    """The later and the earlier of two periods, both up to the same point where the later one is not over."""
+    later, earlier = _whole_periods(f, now)
+    sides = [one.get(side, "") for one in (later, earlier) for side in ("start_time", "end_time")]
+    if not all(sides):
+        return later, earlier
+    start, end, first, last = map(datetime.fromisoformat, sides)
+    alike = first < last and _SHORTEST <= (end - start) / (last - first) <= 1 / _SHORTEST
+    if not alike or not start < now < end:
+        return later, earlier
+    f.features["compared"] = ["part"]
+    return {**later, "end_time": format_time(now)}, {**earlier, "end_time": format_time(first + (now - start))}
+
+
+def _whole_periods(f: Frame, now: datetime) -> tuple[dict[str, str], dict[str, str]]:
+    """The two periods; of one that is said alone, the other is the one beside it."""
     if f.later_window:
         return f.later_window, {**f.window, "end_time": f.later_window["start_time"]}
     if f.second_window:

@@ -37,6 +37,7 @@ _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "logon", "histo
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
 _ALERTS_ONLY = "I looked at alerts only."
 _LEFT_OUT = "I did not understand {} and left it out."
+_SAME_PART = "The later period is not over, so both are compared up to the same point of it."
 _ONE_SENTENCE = "I answered “{}”."
 _SENTENCE = re.compile(r"[.?!]\s+(?=\S)|\s-\s|:\s")
 """Between the sentences of a question, or between what tells why and what asks."""
@@ -124,6 +125,8 @@ class Planner:
                 return ask(asked, Unclear.UNREAD, *decision.frame.loose)
             left_out = _LEFT_OUT.format(", ".join(f"“{plain(word)}”" for word in decision.frame.loose))
             decision = replace(decision, opening=(left_out, *decision.opening))
+        if decision.frame.has("compared:part") and len(decision.calls) > 1:
+            decision = replace(decision, opening=(*decision.opening, _SAME_PART))
         return _shown(decision, row)
 
     def _decide(self, asked: Frame, now: datetime) -> tuple[Decision, DecisionRow | None]:
@@ -498,6 +501,7 @@ def _for_each_name(f: Frame, tool: str) -> Decision:
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
+    f.features.pop("compared", None)
     if not f.has("num", "digits", "limit", "severity", "symbol", "alerts", "unit", "order") and not f.duration:
         f.features["cmp"] = [one for one in f.all("cmp") if one not in ("min", "max")]  # a bound of nothing: "at least"
     _lowest_left_out(f)
@@ -787,6 +791,7 @@ def _compared(f: Frame, now: datetime) -> Decision:
     """The reports of two periods; said as "than last week", the later one is the one after that."""
     if not f.has("op:compare", "op:trend"):
         return ask(f, Unclear.ONE_TIME)
+    f.features["compared"] = ["whole"]
     later, earlier = periods(f, now)
     f.window = later or f.window
     decision = to_tool(f, "get_threat_summary")
