@@ -240,15 +240,13 @@ def conversations(settings: Settings) -> Finding:
 
 def workspaces(settings: Settings) -> Iterator[tuple[str, Check]]:
     """A check for each workspace on this machine, and one for all that are elsewhere, by the name of its line."""
-    from sentinel_rag.surfaces.cli._workspace_access import embedded_name
-
     if settings.gateway_url is not None:
         yield "workspace", _foreign
         return
     if settings.uses_azure:
         yield "workspace", _azure
     embedded = [each.name for each in settings.workspaces if each.embedded]
-    for name in embedded if settings.workspaces else [embedded_name(settings, None, writes=False)]:
+    for name in embedded if settings.workspaces else [None]:
         line = f"workspace {name}" if len(settings.workspaces) > 1 else "workspace"
         yield line, partial(_embedded, name=name, line=line)
 
@@ -263,11 +261,11 @@ def _azure(settings: Settings) -> Finding:
     )
 
 
-def _embedded(settings: Settings, *, name: str, line: str) -> Finding:
+def _embedded(settings: Settings, *, name: str | None, line: str) -> Finding:
     from sentinel_rag.surfaces.cli._workspace_access import workspace_access
 
     with workspace_access(settings, name, writes=False) as workspace:
-        tables = workspace.tables()
+        name, tables = workspace.name, workspace.tables()
     rows = sum(table["rows"] for table in tables)
     if not rows:
         return fault(line, f"{name}: no rows", FILL)
