@@ -8,7 +8,7 @@ import pytest
 
 from sentinel_rag.agent.answers.renderer import say_partial
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Line, phrase
-from sentinel_rag.agent.times import show_duration
+from sentinel_rag.agent.row_text import show_duration
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Mark, SentenceState
 from sentinel_rag.contracts.query_results import CodedNote

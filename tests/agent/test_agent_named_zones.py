@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.offline.named_zones import NamedZone, read_named_zone
+from sentinel_rag.agent.offline.questions import NamedZone, read_named_zone
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 

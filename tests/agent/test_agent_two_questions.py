@@ -8,7 +8,7 @@ from datetime import UTC
 import pytest
 from tests.support.small_estate import NOW
 
-from sentinel_rag.agent.planner.steps import parts_of
+from sentinel_rag.agent.planner.tools import parts_of
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.language.frames import Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone

@@ -36,8 +36,7 @@ from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import StatusLine, TurnDisplay
 from sentinel_rag.surfaces.cli.audit import audit_line
 from sentinel_rag.surfaces.rendering.markdown import markdown_line, marked_html
-from sentinel_rag.surfaces.rendering.marks import Marked
-from sentinel_rag.surfaces.rendering.visible import csv_cell, safe
+from sentinel_rag.surfaces.rendering.visible import Marked, csv_cell, safe
 from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_evidence, as_html, as_markdown, hand_over
 from sentinel_rag.surfaces.web.turns import Event
 

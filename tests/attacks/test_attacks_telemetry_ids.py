@@ -15,7 +15,7 @@ import pytest
 from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 from tests.support.spans import ended_spans, sent_spans
 
-from sentinel_rag.agent.tracing import tool_span, trace_response
+from sentinel_rag.agent.tool_runs import tool_span, trace_response
 from sentinel_rag.contracts.tool_calls import Denied, Reason, ToolCall
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.telemetry.allowed import ALLOWED, AttributeForm, allowed_value

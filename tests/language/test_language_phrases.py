@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from sentinel_rag.language.phrases import says
+from sentinel_rag.language.text import says
 
 DATA = tomllib.loads(files("sentinel_rag.language").joinpath("phrases.toml").read_text(encoding="utf-8"))
 SIGNS = {"...": "", "?": "debug", "#": "12", ">>": "so", "^": ""}

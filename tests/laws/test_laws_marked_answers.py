@@ -19,8 +19,7 @@ from sentinel_rag.contracts.evidence import Answer, Citation, CitedBy, Mark, Out
 from sentinel_rag.contracts.handles import fill_in, fill_in_answer, handles_in
 from sentinel_rag.surfaces.cli._render import print_answer
 from sentinel_rag.surfaces.rendering.markdown import BELOW, NOTE, parsed_answer, parsed_without_links, with_marks
-from sentinel_rag.surfaces.rendering.marks import found_alone, marked
-from sentinel_rag.surfaces.rendering.visible import safe, safe_with_places
+from sentinel_rag.surfaces.rendering.visible import found_alone, marked, safe, safe_with_places
 from sentinel_rag.surfaces.reports import Head, ReportTurn, as_evidence, as_html, as_markdown, hand_over
 
 PARTS = st.one_of(

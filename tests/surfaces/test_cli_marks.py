@@ -25,7 +25,7 @@ from sentinel_rag.contracts.evidence import (
 from sentinel_rag.surfaces.cli._marked_text import evidence_lines
 from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import TurnDisplay
-from sentinel_rag.surfaces.rendering.marks import found_alone
+from sentinel_rag.surfaces.rendering.visible import found_alone
 
 pytestmark = pytest.mark.requirement("SURF-1")
 

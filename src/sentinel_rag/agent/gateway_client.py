@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from sentinel_rag.agent.tracing import tool_span, trace_response
+from sentinel_rag.agent.tool_runs import tool_span, trace_response
 from sentinel_rag.contracts.handles import as_handles, as_text, quoted_in
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_calls import (

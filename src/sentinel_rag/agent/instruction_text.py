@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sentinel_rag.agent.row_text import read_plainly
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.language.phrases import phrases, says
+from sentinel_rag.language.text import phrases, says
 
 _LONGEST = 6_000
 _MARKUP = re.compile(

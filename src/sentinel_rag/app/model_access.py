@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sentinel_rag.agent.models.endpoints import Admission, ModelEndpoint
     from sentinel_rag.agent.models.port import ChatModel, Finished, ModelRequest
     from sentinel_rag.agent.models.retrying import Tier
-    from sentinel_rag.agent.tracing import AgentCounts
+    from sentinel_rag.agent.tool_runs import AgentCounts
 
 
 Catalogue = Callable[[str], Awaitable[Sequence[OfferedTool]]]
@@ -124,7 +124,7 @@ def open_models(configuration: Mapping[str, Any], *, get_token: GetToken | None 
 
 def traced_models(models: Models, configuration: Mapping[str, Any], counts: AgentCounts | None) -> Models:
     """The same models, with each request told as a span and counted. `provider` is what OpenTelemetry calls it."""
-    from sentinel_rag.agent.tracing import TracedModel
+    from sentinel_rag.agent.tool_runs import TracedModel
 
     provider = "azure.ai.openai" if configuration["provider"] == "azure" else "openai"
     host = urlsplit(configuration["url"]).hostname or ""
@@ -170,7 +170,7 @@ def _token_from(identity: Mapping[str, str], resource: str) -> GetToken:
 
 def fitting_catalogue(catalogue: Catalogue, context_tokens: int) -> Catalogue:
     """The offered tools as a model of that context is told of them."""
-    from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS, small_profile
+    from sentinel_rag.agent.models.port import SMALL_CONTEXT_TOKENS, small_profile
 
     if context_tokens >= SMALL_CONTEXT_TOKENS:
         return catalogue

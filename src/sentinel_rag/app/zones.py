@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from sentinel_rag.agent.gateway_client import HttpToolGateway
-    from sentinel_rag.agent.tracing import AgentCounts
+    from sentinel_rag.agent.tool_runs import AgentCounts
     from sentinel_rag.audit import Journal, JournalReader
     from sentinel_rag.contracts.ports import Analyst, Chat
     from sentinel_rag.gateway.store import KeyStore
@@ -193,7 +193,7 @@ def build_agent(
         prepare = load_counter  # a second or two of one core, in a thread
     chat: Chat = StoredChat(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
     if counts is not None or tracing():
-        from sentinel_rag.agent.tracing import TracedChat
+        from sentinel_rag.agent.tool_runs import TracedChat
 
         chat = TracedChat(chat, counts)
 
@@ -258,7 +258,7 @@ def _agent_counts() -> AgentCounts | None:
     registry = metrics_registry()
     if registry is None:
         return None
-    from sentinel_rag.agent.tracing import AgentCounts
+    from sentinel_rag.agent.tool_runs import AgentCounts
 
     return AgentCounts(registry)
 

@@ -26,9 +26,8 @@ from sentinel_rag.sentinel.incidents.incidents import (
     incident_links,
     reader_notes,
 )
-from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, list_literal
+from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, NameReading, list_literal, readings_summary
 from sentinel_rag.sentinel.logs.log_tables import LogsTable
-from sentinel_rag.sentinel.logs.near_names import NameReading, readings_summary
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, build_result, delay_notes, lower_bound, ordered
 
 

@@ -12,7 +12,23 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.settings.deployment import DeploymentSettings, TelemetrySettings, read_deployment, read_telemetry
+from sentinel_rag.settings.deployment import (
+    SEARCH_PROVIDERS,
+    UPSTREAM_PREFIX,
+    DeploymentSettings,
+    TelemetrySettings,
+    credential_places,
+    files_root,
+    host_names,
+    protects_keys,
+    read_deployment,
+    read_telemetry,
+    read_upstream_credentials,
+    reader_names,
+    search_address,
+    search_problems,
+    table_names,
+)
 from sentinel_rag.settings.models import (
     MODELS,
     AzureSearchSettings,
@@ -26,19 +42,6 @@ from sentinel_rag.settings.models import (
     read_knowledge,
     read_model,
     state_schema_name,
-)
-from sentinel_rag.settings.tools import (
-    SEARCH_PROVIDERS,
-    UPSTREAM_PREFIX,
-    credential_places,
-    files_root,
-    host_names,
-    protects_keys,
-    read_upstream_credentials,
-    reader_names,
-    search_address,
-    search_problems,
-    table_names,
 )
 from sentinel_rag.settings.values import (
     Secret,

@@ -12,7 +12,7 @@ import pytest
 from sentinel_rag.agent.answers.renderer import BLOCKS, Scene, tell, view_data
 from sentinel_rag.agent.answers.writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline import composing
-from sentinel_rag.agent.planner.plan import View
+from sentinel_rag.agent.planner.decisions import View
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.tool_calls import DocumentResult, Succeeded, ToolCall
 

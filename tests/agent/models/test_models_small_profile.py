@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sentinel_rag.agent.models.small_profile import MOST_TOOLS, small_profile
+from sentinel_rag.agent.models.port import MOST_TOOLS, small_profile
 from sentinel_rag.agent.tokens import count_tool, load_counter
 from sentinel_rag.agent.tool_runs import READING_TOOLS
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.agent.planner.rows import rows
+from sentinel_rag.agent.planner.decisions import rows
 from sentinel_rag.language import frames
-from sentinel_rag.language.frames.grammar import rules
+from sentinel_rag.language.frames.frame import rules
 from sentinel_rag.language.frames.phrases import (
     FORMS,
     LANGUAGES,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel_rag.sentinel.logs.near_names import NameCode, read_name
+from sentinel_rag.sentinel.logs.kql_literals import NameCode, read_name
 
 PEOPLE = ("siobhan.o'brien@woodgrove.example", "asa.oberg@woodgrove.example", "svc-backup@woodgrove.example")
 HOSTS = ("srv-file-01.woodgrove.example", "srv-web-01.woodgrove.example", "wks-1", "srv-file-01")

@@ -15,7 +15,7 @@ from tests.support.dialogues.people import Person, Said, wordings
 from tests.support.dialogues.screen import Screen
 
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.times import show_time
+from sentinel_rag.agent.row_text import show_time
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Question, ToolGateway
 from sentinel_rag.contracts.query_results import parse_time

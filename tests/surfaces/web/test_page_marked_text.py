@@ -11,7 +11,7 @@ from page_modules import told_by
 from tests.support.obedient_analyst import cited_answer
 
 from sentinel_rag.contracts.evidence import Answer, Citation, CitedBy, Mark, Outcome, Sentence, SentenceState
-from sentinel_rag.surfaces.rendering.marks import found_alone, marked, sources_of
+from sentinel_rag.surfaces.rendering.visible import found_alone, marked, sources_of
 
 PARTS = (
     *("Incident 124 is High. ", "**bold** ", "`code` ", "- item\n", "1. one\n", "## Title\n", "> said\n", "\n\n", "\n"),

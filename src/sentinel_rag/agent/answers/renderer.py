@@ -18,7 +18,7 @@ from typing import Any
 
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, part_of, phrase
 from sentinel_rag.agent.planner import Option, offer
-from sentinel_rag.agent.planner.plan import Plan, View, listed
+from sentinel_rag.agent.planner.decisions import Plan, View, listed
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, ListItem, alert_item, entity_item, incident_item
 from sentinel_rag.agent.tool_runs import ToolRun

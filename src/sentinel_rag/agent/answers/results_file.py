@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answers.compute import NAME, ComputeError, compute
 from sentinel_rag.agent.answers.results import Result, Results, numbered
-from sentinel_rag.agent.times import zone_named
+from sentinel_rag.agent.row_text import zone_named
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue

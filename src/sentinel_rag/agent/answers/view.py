@@ -15,8 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
-from sentinel_rag.agent.row_text import plain
-from sentinel_rag.agent.times import show_age
+from sentinel_rag.agent.row_text import plain, show_age
 from sentinel_rag.agent.tokens import TokenCounter
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.language.text import toml_beside

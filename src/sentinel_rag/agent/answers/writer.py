@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
 from sentinel_rag.agent.answers.results import Result, numbered
-from sentinel_rag.agent.row_text import code, plain, quoted
-from sentinel_rag.agent.times import show_age, show_duration, show_value
+from sentinel_rag.agent.row_text import code, plain, quoted, show_age, show_duration, show_value
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Citation, CitedBy, Evidence, Mark, Picture, Sentence, SentenceState, Table
 from sentinel_rag.contracts.json_values import JsonValue

@@ -29,6 +29,7 @@ from sentinel_rag.agent.models.port import AssistantMessage
 from sentinel_rag.agent.offline.workspaces import read_workspace
 from sentinel_rag.agent.planner.binding import pointed_at, read
 from sentinel_rag.agent.planner.context import Pointed
+from sentinel_rag.agent.row_text import show_age, zone_named
 from sentinel_rag.agent.things import (
     ALERT,
     INCIDENT,
@@ -39,7 +40,6 @@ from sentinel_rag.agent.things import (
     told_in,
     words_for,
 )
-from sentinel_rag.agent.times import show_age, zone_named
 from sentinel_rag.agent.tokens import load_counter, ready_counter
 from sentinel_rag.agent.tool_runs import RetryOnce, changed_something, footnote
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity

@@ -15,11 +15,18 @@ from typing import Any
 import anyio
 
 from sentinel_rag.agent.models.failures import ModelError
-from sentinel_rag.agent.models.port import ChatModel, ModelRequest, ModelUsage, SystemMessage, UserMessage, complete
+from sentinel_rag.agent.models.port import (
+    ChatModel,
+    ModelRequest,
+    ModelUsage,
+    SystemMessage,
+    UserMessage,
+    complete,
+    small_profile,
+)
 from sentinel_rag.agent.models.retrying import RetryingModel
-from sentinel_rag.agent.models.small_profile import small_profile
 from sentinel_rag.agent.offline import ANSWERED_CALLS, OfflineAnalyst
-from sentinel_rag.agent.planner.plan import PlannedCall
+from sentinel_rag.agent.planner.decisions import PlannedCall
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.row_text import data_line, plain
 from sentinel_rag.agent.scope import names_it, unsupported

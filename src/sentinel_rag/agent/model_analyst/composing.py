@@ -19,9 +19,8 @@ from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, ModelTurn
 from sentinel_rag.agent.models.failures import PromptFilteredError
-from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.row_text import plain, show_age
 from sentinel_rag.agent.scope import narrowed, scope_line
-from sentinel_rag.agent.times import show_age
 from sentinel_rag.agent.tool_runs import ToolRun, changed_something
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Evidence, Outcome, Sentence, SentenceState

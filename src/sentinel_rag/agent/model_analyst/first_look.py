@@ -20,16 +20,14 @@ import msgspec
 from msgspec import structs
 
 from sentinel_rag.agent.answers.results import Result, Results, Row
-from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL
 from sentinel_rag.agent.model_analyst.tools import answer_calls
 from sentinel_rag.agent.model_analyst.turn import ModelTurn
 from sentinel_rag.agent.models.answer_parts import unused_id
-from sentinel_rag.agent.models.port import AssistantMessage, ModelToolCall, ToolResultMessage
-from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
-from sentinel_rag.agent.things import INCIDENT
+from sentinel_rag.agent.models.port import SMALL_CONTEXT_TOKENS, AssistantMessage, ModelToolCall, ToolResultMessage
+from sentinel_rag.agent.things import INCIDENT, SEARCH_TOOL
 from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.language.frames import Frame
-from sentinel_rag.language.frames.names import short_name
+from sentinel_rag.language.frames.frame import short_name
 from sentinel_rag.language.frames.orders import read_order
 
 MOST_INCIDENTS = 3

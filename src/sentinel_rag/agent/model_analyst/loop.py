@@ -33,6 +33,7 @@ from sentinel_rag.agent.model_analyst.turn import Ended, Ending, ModelTurn
 from sentinel_rag.agent.models.answer_parts import unused_id
 from sentinel_rag.agent.models.failures import ContextOverflowError, ModelError, PromptFilteredError
 from sentinel_rag.agent.models.port import (
+    SMALL_CONTEXT_TOKENS,
     AssistantMessage,
     ChatModel,
     Finished,
@@ -46,7 +47,6 @@ from sentinel_rag.agent.models.port import (
     complete,
 )
 from sentinel_rag.agent.models.retrying import RetryingModel, Tier, choose_tier
-from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.tokens import count_message, count_tool

@@ -19,8 +19,7 @@ from sentinel_rag.agent.answers.failures import call_text
 from sentinel_rag.agent.answers.results import Result, Results, numbered
 from sentinel_rag.agent.answers.view import READ_ROWS, read_rows, view
 from sentinel_rag.agent.model_analyst.turn import ModelTurn
-from sentinel_rag.agent.models.port import ModelToolCall, ToolResultMessage
-from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
+from sentinel_rag.agent.models.port import SMALL_CONTEXT_TOKENS, ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.offline.workspaces import placed, remember_places
 from sentinel_rag.agent.prompts import Prompt, prompt

@@ -33,7 +33,7 @@ from sentinel_rag.agent.models.port import (
     RetryScheduled,
 )
 from sentinel_rag.language.frames.orders import Act, read_order
-from sentinel_rag.language.phrases import phrases, says
+from sentinel_rag.language.text import phrases, says
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,19 @@ from sentinel_rag.agent.offline.conversation import Conversations, conversation_
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out, say_instructions
 from sentinel_rag.agent.offline.knowledge import offer_steps, recall_incident
-from sentinel_rag.agent.offline.named_zones import read_named_zone
-from sentinel_rag.agent.offline.questions import QuestionTurn, answer_again, answer_pick, answer_question
+from sentinel_rag.agent.offline.questions import (
+    QuestionTurn,
+    answer_again,
+    answer_pick,
+    answer_question,
+    read_named_zone,
+)
 from sentinel_rag.agent.offline.relations import story_plan
 from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
 from sentinel_rag.agent.offline.workspaces import WorkspaceWords, asks_for_workspaces, read_workspace
-from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
-from sentinel_rag.agent.planner.steps import parts_of
-from sentinel_rag.agent.row_text import plain, read_plainly
-from sentinel_rag.agent.times import zone_named
+from sentinel_rag.agent.planner.decisions import Plan, PlannedCall, View
+from sentinel_rag.agent.planner.tools import parts_of
+from sentinel_rag.agent.row_text import plain, read_plainly, zone_named
 from sentinel_rag.agent.tool_runs import FREEFORM_TOOL, RetryOnce
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome

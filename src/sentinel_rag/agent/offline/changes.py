@@ -29,7 +29,7 @@ from sentinel_rag.agent.planner.changes import (
     fitting,
     plan_change,
 )
-from sentinel_rag.agent.planner.plan import PlannedCall, View
+from sentinel_rag.agent.planner.decisions import PlannedCall, View
 from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -37,6 +37,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.query_results import QueryErrorCode, note_code
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Reason
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
+from sentinel_rag.language.frames.frame import NAMES, shaped_tokens
 from sentinel_rag.language.frames.orders import (
     Act,
     Earlier,
@@ -47,7 +48,6 @@ from sentinel_rag.language.frames.orders import (
     read_pick,
     read_values,
 )
-from sentinel_rag.language.frames.shapes import NAMES, shaped_tokens
 
 LONGEST_EXAMPLE, LONGEST_SHOWN = 100, 1_000
 _NOTHING_WRITTEN = frozenset(

@@ -10,7 +10,7 @@ from sentinel_rag.agent.answers.renderer import RenderedView, elements, escape, 
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Fact
 from sentinel_rag.agent.offline.attributes import entities_of, kinds_of
 from sentinel_rag.agent.planner import Option
-from sentinel_rag.agent.planner.plan import Plan
+from sentinel_rag.agent.planner.decisions import Plan
 from sentinel_rag.agent.things import INCIDENT, ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome

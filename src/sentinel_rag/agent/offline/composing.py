@@ -28,7 +28,7 @@ from sentinel_rag.agent.offline import comparing, computed, query_rows, related
 from sentinel_rag.agent.offline.attributes import attribute_of, entities_of, kinds_of
 from sentinel_rag.agent.offline.workspaces import section_of
 from sentinel_rag.agent.planner import offer
-from sentinel_rag.agent.planner.plan import WITHOUT, Plan, View
+from sentinel_rag.agent.planner.decisions import WITHOUT, Plan, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT, INCIDENT, alert_item
 from sentinel_rag.agent.tool_runs import ToolRun

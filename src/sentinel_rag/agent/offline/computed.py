@@ -24,7 +24,7 @@ from sentinel_rag.agent.answers.renderer import (
     view_data,
 )
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Fact
-from sentinel_rag.agent.planner.plan import OF_TOTALS, Plan
+from sentinel_rag.agent.planner.decisions import OF_TOTALS, Plan
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.tool_runs import ToolRun

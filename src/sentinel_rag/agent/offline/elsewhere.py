@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.planner.decisions import Plan, PlannedCall, View
 from sentinel_rag.contracts.web_tools import MAX_QUERY_CHARACTERS
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.asides import asides, said_words, technique_called

@@ -19,8 +19,7 @@ from sentinel_rag.agent.offline import other_readings, query_rows, related, rela
 from sentinel_rag.agent.offline.composing import compose, open_with_verdict
 from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
 from sentinel_rag.agent.planner import Decision, DecisionKind
-from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
-from sentinel_rag.agent.planner.questions_back import things
+from sentinel_rag.agent.planner.decisions import Plan, PlannedCall, View, things
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ListItem, shown_text, told_in
 from sentinel_rag.agent.tool_runs import ToolRun

@@ -14,7 +14,6 @@ from sentinel_rag.agent.answers.failures import say_failures
 from sentinel_rag.agent.answers.renderer import RenderedView, Scene, elements, tell, view_data
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, part_of
 from sentinel_rag.agent.instruction_text import reads_like_instruction
-from sentinel_rag.agent.knowledge_hits import PLAYBOOKS, SEARCH_TOOL, KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.passages import (
     About,
@@ -40,11 +39,20 @@ from sentinel_rag.agent.offline.passages import (
 from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
 from sentinel_rag.agent.offline.workspaces import remember_place
 from sentinel_rag.agent.planner import Decision, DecisionKind
+from sentinel_rag.agent.planner.decisions import Plan, PlannedCall, View
 from sentinel_rag.agent.planner.knowledge import PHASES, Further, KnowledgeWish, Sought, phase_of
-from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
-from sentinel_rag.agent.row_text import plain, quoted
-from sentinel_rag.agent.things import INCIDENT, SECTION, ListItem, past_item, section_item
-from sentinel_rag.agent.times import show_value
+from sentinel_rag.agent.row_text import plain, quoted, show_value
+from sentinel_rag.agent.things import (
+    INCIDENT,
+    PLAYBOOKS,
+    SEARCH_TOOL,
+    SECTION,
+    KnowledgeHit,
+    ListItem,
+    hits_of,
+    past_item,
+    section_item,
+)
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode

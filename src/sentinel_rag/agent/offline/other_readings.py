@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from sentinel_rag.agent.answers.renderer import view_data
 from sentinel_rag.agent.planner import Option, offer
-from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.planner.decisions import Plan, PlannedCall, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames.asides import technique_called
-from sentinel_rag.language.frames.names import WorkspaceNames, short_name
+from sentinel_rag.language.frames.frame import WorkspaceNames, short_name
 
 MAX_NEAR = 5
 

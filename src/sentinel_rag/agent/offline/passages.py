@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.agent.answers.writer import AnswerWriter, Fact, part_of
-from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL, KnowledgeHit
+from sentinel_rag.agent.planner.decisions import PlannedCall
 from sentinel_rag.agent.planner.knowledge import PHASES, begins, phase_of, words_of_documents
-from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.row_text import data_line, plain
+from sentinel_rag.agent.things import INCIDENTS, PLAYBOOKS, SEARCH_TOOL, KnowledgeHit
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import MAX_HITS, MAX_QUESTION_CHARACTERS
 

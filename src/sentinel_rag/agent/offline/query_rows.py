@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from sentinel_rag.agent.answers.renderer import Scene, elements, escape, total_of
 from sentinel_rag.agent.answers.writer import AnswerWriter, Fact, Part, phrase
-from sentinel_rag.agent.planner.plan import Plan, View
+from sentinel_rag.agent.planner.decisions import Plan, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Picture

@@ -1,24 +1,29 @@
-"""A question decided by its frame: the names and stored queries of the workspace are learnt where they are missing, a
-decision becomes a plan that is carried out, a question back its numbered offers, each with its call.
+"""One question with what it is planned by: the names of the workspace, and the time zones that it names.
 
 Above it is the analyst, below `execution`, which makes the calls of a plan.
+
+Such a zone holds for the whole question: its days begin at midnight there and its times are shown there. What stands
+beside one time only ("on 2 July, CEST") is read with that time, see `zone_words`. A name that is no zone, or the name
+of several, is asked back.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
+from zoneinfo import ZoneInfo, available_timezones
 
 from sentinel_rag.agent.answers.renderer import Scene, tell, view_data
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import answer_wish, told_in_playbooks
 from sentinel_rag.agent.offline.turn import OfflineTurn
 from sentinel_rag.agent.planner import Decision, DecisionKind, Option, Planner, StoredQueries, Unclear, View, offer
-from sentinel_rag.agent.planner.plan import Plan, PlannedCall
-from sentinel_rag.agent.planner.steps import Steps, two_steps
+from sentinel_rag.agent.planner.decisions import Plan, PlannedCall
+from sentinel_rag.agent.planner.tools import Steps, two_steps
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.things import ALERT, ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -26,7 +31,11 @@ from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MOST_TEMPLATES
 from sentinel_rag.language.frames import Frame, Reader, WorkspaceNames
+from sentinel_rag.language.frames.asides import asides
+from sentinel_rag.language.frames.phrases import phrase_book
+from sentinel_rag.language.text import blank
 from sentinel_rag.language.times import Now, read_time_in_its_zone
+from sentinel_rag.language.times.kinds import MANY_ZONES, ZONES, zone_of
 
 LONGEST_QUESTION = 4_000
 ALL_TEMPLATES: Mapping[str, JsonValue] = {"detail": "full", "limit": MOST_TEMPLATES}
@@ -261,3 +270,69 @@ async def _without_knowledge(turn: OfflineTurn, decision: Decision) -> Answer:
     in_titles = PlannedCall("query_incidents", {"title_contains": wish.topic})
     in_names = PlannedCall("query_alerts", {"name_contains": wish.topic})
     return await carry_out(turn, Plan(view=View.KEYWORD, calls=(in_titles, in_names), frame=decision.frame))
+
+
+_SHORT = re.compile(
+    rf"(?<![\w/@.-])(?:in\s+)?\(?((?:utc|gmt)\s?[+-]\s?\d{{1,2}}(?::?\d\d)?|"
+    rf"{'|'.join(sorted((name for name in ZONES if len(name) > 2), key=len, reverse=True))})\)?(?:\s+time)?"
+    r"(?![\w@/-]|\.\w)",
+    re.IGNORECASE,
+)
+_MANY = re.compile(rf"(?<![\w/@.-])({'|'.join(name.upper() for name in MANY_ZONES)})(?![\w@/.-])")
+_OFFSET = "Write its offset instead, such as UTC+05:30, or an IANA name such as Europe/Berlin."
+
+
+@dataclass(frozen=True, slots=True)
+class NamedZone:
+    """`zone` is None where none is named; `rest` is the question without it; `sentence` asks back."""
+
+    rest: str
+    zone: ZoneInfo | None = None
+    sentence: str = ""
+
+
+def read_named_zone(question: str, *, trend: bool) -> NamedZone:
+    """The zone that `question` names for its answer, a `trend` by its days too. Total."""
+    for match in asides(question, "zone", "iana"):
+        if match["iana"] in available_timezones():
+            return NamedZone(blank(question, match.start(), match.end()), ZoneInfo(match["iana"]))
+    for match in asides(question, "zone", "city"):
+        words = match["city"].split()
+        for first in range(len(words)):
+            name = _cities().get(" ".join(words[first:]).lower())
+            if name is not None:
+                begin = match.start("city") + match["city"].rindex(words[first]) if first else match.start()
+                return NamedZone(blank(question, begin, match.end()), ZoneInfo(name))
+    for match in asides(question, "zone", "unknown"):
+        name = match["unknown"]
+        if not phrase_book("en").knows(name.lower()) and name.lower() not in ZONES:
+            return NamedZone(question, sentence=f"I know no time zone of the name {name}. {_OFFSET}")
+    return _of_trend(question) if trend else NamedZone(question)
+
+
+def _of_trend(question: str) -> NamedZone:
+    """A trend has days, so an abbreviation or an offset is about them, whether or not a time is said."""
+    many, match = _MANY.search(question), _SHORT.search(question)
+    if many is not None:
+        return NamedZone(question, sentence=f"{many[1]} is the name of more than one time zone. {_OFFSET}")
+    if match is None:
+        return NamedZone(question)
+    offset = zone_of(match[1])
+    shift = None if offset is None else datetime(2024, 1, 1, tzinfo=UTC).astimezone(offset).utcoffset()
+    if shift is None:
+        return NamedZone(question, sentence=f"{match[1]} is no offset of a time zone. {_OFFSET}")
+    minutes = int(shift.total_seconds() // 60)
+    if minutes % 60:
+        sentence = f"Days begin at midnight of a named zone or of whole hours from UTC, not of {match[1]}. {_OFFSET}"
+        return NamedZone(question, sentence=sentence)
+    # The sign of the zones of the Etc area counts hours west of Greenwich.
+    name = f"Etc/GMT{-minutes // 60:+d}" if minutes else "UTC"
+    return NamedZone(blank(question, match.start(), match.end()), ZoneInfo(name))
+
+
+@cache
+def _cities() -> Mapping[str, str]:
+    """The last part of each IANA name, in lower case and with blanks: "new york" -> America/New_York."""
+    named = [name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "SystemV/"))]
+    named.sort(key=lambda name: (-len(name), name))
+    return {name.rpartition("/")[2].replace("_", " ").lower(): name for name in named}

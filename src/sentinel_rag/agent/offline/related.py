@@ -38,8 +38,8 @@ from sentinel_rag.agent.offline.relations import (
     neighbours,
     stems,
 )
-from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
-from sentinel_rag.agent.planner.views import asks_for_several
+from sentinel_rag.agent.planner.decisions import Plan, PlannedCall, View
+from sentinel_rag.agent.planner.tools import asks_for_several
 from sentinel_rag.agent.row_text import code, plain
 from sentinel_rag.agent.things import ListItem, alert_item, entity_item
 from sentinel_rag.agent.tool_runs import ToolRun

@@ -17,17 +17,16 @@ from enum import StrEnum
 from functools import lru_cache
 
 from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, things_at, values_of
-from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
-from sentinel_rag.agent.planner.steps import ALERT_ID
-from sentinel_rag.agent.planner.views import asked_properties, label_of
+from sentinel_rag.agent.planner.decisions import Plan, PlannedCall, View
+from sentinel_rag.agent.planner.tools import ALERT_ID, asked_properties, label_of
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.contracts.tool_schemas import ENTITY_KINDS, MAX_LIMIT
 from sentinel_rag.language.frames import Frame, Reader
+from sentinel_rag.language.frames.frame import NAMES, shaped_tokens
 from sentinel_rag.language.frames.orders import read_order
 from sentinel_rag.language.frames.phrases import phrase_book
-from sentinel_rag.language.frames.shapes import NAMES, shaped_tokens
 from sentinel_rag.language.text import toml_beside
 
 WITH_PROPERTIES = 20

@@ -17,7 +17,7 @@ from sentinel_rag.agent.answers.writer import AnswerWriter
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.workspaces import placed, remember_places
 from sentinel_rag.agent.planner import Decision, Option
-from sentinel_rag.agent.planner.plan import PlannedCall
+from sentinel_rag.agent.planner.decisions import PlannedCall
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun, footnote, run_calls
 from sentinel_rag.contracts.evidence import Answer, Outcome

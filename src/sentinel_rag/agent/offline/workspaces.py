@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.conversation import Conversation, Places
-from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.planner.decisions import Plan, PlannedCall, View
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES, ALL_WORKSPACES_TOOLS, TOOLS_BY_NAME

@@ -18,7 +18,7 @@ from sentinel_rag.agent.planner.descriptions import chosen, described
 from sentinel_rag.agent.planner.going_on import acted, timed
 from sentinel_rag.agent.planner.leaning import leaned
 from sentinel_rag.agent.planner.merging import LENGTHS, LISTED, is_fragment
-from sentinel_rag.agent.planner.picking import picked as picked_by
+from sentinel_rag.agent.planner.pointing import picked as picked_by
 from sentinel_rag.agent.planner.pointing import placed, pointed
 from sentinel_rag.agent.planner.sentence import MOST_AT_ONCE, Done, FrameCompletion
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Unclear, ask
-from sentinel_rag.agent.planner.plan import View
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Unclear, View, ask
 from sentinel_rag.agent.planner.tools import NARROWING, to_tool
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time

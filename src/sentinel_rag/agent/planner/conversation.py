@@ -12,12 +12,10 @@ import msgspec
 from sentinel_rag.agent.planner import binding
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
-from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, View, with_options
 from sentinel_rag.agent.planner.knowledge import Sought, read_wish, wish_after
 from sentinel_rag.agent.planner.leaning import left_behind, on_open_ground, settled, with_effect
-from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner, searched
-from sentinel_rag.agent.planner.questions_back import with_options
 from sentinel_rag.agent.planner.sentence import Done, Readings
 from sentinel_rag.agent.things import INCIDENT, SECTION, ListItem
 from sentinel_rag.language.frames import Frame, Reader

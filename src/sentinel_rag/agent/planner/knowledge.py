@@ -22,8 +22,8 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES, TIME_WINDOWS
 from sentinel_rag.language import frames
 from sentinel_rag.language.attack import meant_by
 from sentinel_rag.language.frames import Frame, part_with
+from sentinel_rag.language.frames.frame import shaped_tokens
 from sentinel_rag.language.frames.phrases import SILENT, WORD, Item, phrase_book, side_book, words_of
-from sentinel_rag.language.frames.shapes import shaped_tokens
 from sentinel_rag.language.lexicon import fold
 from sentinel_rag.language.text import toml_beside
 

@@ -12,7 +12,7 @@ from functools import cache
 
 import msgspec
 
-from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, ask
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, View, ask
 from sentinel_rag.agent.planner.merging import (
     LISTED,
     asks_of_a_thing,
@@ -22,7 +22,6 @@ from sentinel_rag.agent.planner.merging import (
     is_outside,
     merged,
 )
-from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.sentence import (
     OF_INCIDENTS,
     SAYS_WHICH,

@@ -11,26 +11,33 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise, takewhile
 
-from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.computing import computed, periods
-from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Unclear, ask, call
+from sentinel_rag.agent.planner.decisions import (
+    Call,
+    Decision,
+    DecisionKind,
+    DecisionRow,
+    Unclear,
+    View,
+    ask,
+    call,
+    rows,
+)
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.leaning import offering
-from sentinel_rag.agent.planner.plan import View
-from sentinel_rag.agent.planner.rows import DecisionRow, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
-from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
-from sentinel_rag.agent.planner.views import SIDE_BY_SIDE, shown
+from sentinel_rag.agent.planner.tools import RANKED, SIDE_BY_SIDE, lost, shown, to_tool
 from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.things import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame, WorkspaceNames
 from sentinel_rag.language.frames.clauses import ordinary
+from sentinel_rag.language.frames.frame import Token, shaped_tokens
 from sentinel_rag.language.frames.orders import read_order
 from sentinel_rag.language.frames.phrases import settings, words_of
 from sentinel_rag.language.frames.reader import part_of, part_with
-from sentinel_rag.language.frames.shapes import Token, shaped_tokens
 from sentinel_rag.language.lexicon import fold
 
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "logon", "history", "change"}

@@ -1,4 +1,4 @@
-"""Words that point: places of a list ("[2]", "the second host"), numbers, pronouns, "that host", "the other"."""
+"""What the words of a frame point at: things of the conversation, one of a list, and names of the workspace."""
 
 from __future__ import annotations
 
@@ -8,10 +8,18 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from sentinel_rag.agent.planner.context import ShownList
-from sentinel_rag.agent.planner.decisions import Decision, Option, Unclear, ask
+from sentinel_rag.agent.planner.decisions import Decision, Option, Unclear, about, ask, things
+from sentinel_rag.agent.planner.descriptions import fits
 from sentinel_rag.agent.planner.going_on import moved_time
-from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, changes_an_answer, is_list, is_outside, merged
-from sentinel_rag.agent.planner.questions_back import about, things
+from sentinel_rag.agent.planner.merging import (
+    LISTED,
+    asks_of_a_thing,
+    changes_an_answer,
+    is_fragment,
+    is_list,
+    is_outside,
+    merged,
+)
 from sentinel_rag.agent.planner.sentence import (
     LISTED_KINDS,
     MOST_AT_ONCE,
@@ -27,6 +35,7 @@ from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import Item
+from sentinel_rag.language.lexicon import fold
 
 _FILTERED = ("status", "severity", "owner", "classification")
 """Fields by which a list is narrowed, too."""
@@ -368,3 +377,83 @@ def _several(asked: FrameCompletion) -> Done | None:
     if found[0].kind != INCIDENT:
         return ask_which(frame, found, talk) if len(found) > 1 else asked.bound(list(found))
     return asked.bound(list(found))
+
+
+_WAIT = frozenset(
+    {
+        Unclear.WHICH_THING, Unclear.WHICH_OF_THESE, Unclear.WHICH_NAME, Unclear.WHO_ARE_YOU, Unclear.HOW_LONG,
+        Unclear.MOST_OF_WHAT, Unclear.COMPARED_WITH_WHAT, Unclear.ONE_TIME, Unclear.TIME, Unclear.INCIDENTS_OR_ALERTS,
+        Unclear.NEAR_NAME, Unclear.UNKNOWN_NAME, Unclear.AMBIGUOUS_NAME, Unclear.ONE_NAME, Unclear.ONE_SEVERITY,
+        Unclear.WHICH_MOMENT,
+    }
+)  # fmt: skip
+"""Reasons to ask back that one value answers."""
+_LEANS = ("talk:more", "talk:rest", "talk:undo", "talk:back", "talk:again", "talk:draw", "talk:export", "talk:no",
+          "talk:anew", "follow", "ref")  # fmt: skip
+
+
+def picked(asked: FrameCompletion) -> Done | None:
+    """What was offered, by its words, its number or a yes; a value that was asked for."""
+    talk = asked.talk
+    said = fold(asked.frame.said).strip(" .?!")
+    for option in talk.offers:
+        if said == fold(option.text).strip(" .?!"):
+            return option
+    if talk.offers and asked.only("talk:yes", "meta:small_talk") and asked.frame.has("talk:yes"):
+        if talk.waiting is not None and len(talk.offers) > 1:
+            return talk.waiting
+        return talk.offers[0]
+    if talk.waiting is None:
+        return _by_number(asked) if any(option.number for option in talk.offers) else None
+    return _by_number(asked) or _by_words(asked) or _fills(asked, talk.waiting)
+
+
+def _by_number(asked: FrameCompletion) -> Option | None:
+    """The option under the number that is all that is said."""
+    if not asked.talk.offers or not asked.only("num", "digits", "ref", "lit:item", "talk:instead"):
+        return None
+    offers = asked.talk.offers
+    ordinals = [int(ref) for ref in asked.frame.all("ref") if ref.lstrip("-").isdecimal()]
+    if len(ordinals) == 1 and abs(ordinals[0]) <= len(offers):
+        return offers[ordinals[0] - 1 if ordinals[0] > 0 else ordinals[0]]
+    numbers = [*asked.frame.all("num"), *(each.strip("[]") for each in asked.frame.all("item"))]
+    wanted = int(numbers[0]) if len(numbers) == 1 else 0
+    return next((option for option in offers if option.number == wanted), None)
+
+
+def _by_words(asked: FrameCompletion) -> Option | None:
+    """The one option whose thing is what the words tell."""
+    asks = asks_of_a_thing(asked.frame) and asked.frame.all("attr") != ["detail"]
+    if not asked.talk.offers or asks or asked.frame.has("kind:alert", "op:count", "ref:them"):
+        return None
+    named = {*asked.frame.all("incident"), *asked.frame.all("name"), *asked.frame.all("num")}
+    fitting = [
+        option
+        for option in asked.talk.offers
+        if option.item is not None and ({option.item.value, option.item.incident} & named or fits(asked, option.item))
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fills(asked: FrameCompletion, waiting: Decision) -> Frame | None:
+    """The frame that waits for a value, with what is said now."""
+    told, said = waiting.frame, asked.frame
+    if waiting.reason not in _WAIT or not is_fragment(said) or said.has(*_LEANS):
+        return None
+    if waiting.reason is Unclear.HOW_LONG and said.around is None:
+        return None
+    if waiting.reason is Unclear.WHICH_MOMENT and not said.window:
+        return None
+    if waiting.reason in (Unclear.WHICH_THING, Unclear.WHICH_OF_THESE) and not said.has("name", "incident", "digits"):
+        return None
+    filled = merged(told, said)
+    filled.around = said.around or told.around
+    if waiting.reason is Unclear.WHO_ARE_YOU:
+        filled.features["owner"] = said.all("name") or list(said.unread)
+        filled.features["name"], filled.unread = [], []
+    if waiting.reason in (Unclear.WHICH_THING, Unclear.WHICH_OF_THESE) and said.has("digits"):
+        filled.features["incident"] += [n for n in said.all("digits") if n not in filled.all("incident")]
+        filled.features["num"], filled.features["digits"] = [], []
+    if waiting.reason is Unclear.COMPARED_WITH_WHAT:
+        filled.features["incident"] = [*told.all("incident"), *said.all("incident"), *said.all("digits")]
+    return unmarked(filled)

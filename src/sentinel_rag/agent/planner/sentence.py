@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sentinel_rag.agent.planner.context import Context, Pointed, ShownList
-from sentinel_rag.agent.planner.decisions import Decision, Option, Unclear, ask
+from sentinel_rag.agent.planner.decisions import Decision, Option, Unclear, about, ask, things
 from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, is_list, merged
-from sentinel_rag.agent.planner.questions_back import about, things
 from sentinel_rag.agent.things import ALERT, INCIDENT, OWNER, ListItem
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.language.frames import Frame

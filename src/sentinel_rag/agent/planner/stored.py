@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sentinel_rag.agent.planner.decisions import Decision, Unclear, ask, call
-from sentinel_rag.agent.planner.rows import told_of
+from sentinel_rag.agent.planner.decisions import Decision, Unclear, ask, call, told_of
 from sentinel_rag.agent.planner.tools import lost
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Reader

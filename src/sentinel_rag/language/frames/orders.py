@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 
+from sentinel_rag.language.frames.frame import Token, shaped_tokens
 from sentinel_rag.language.frames.phrases import (
     LANGUAGES,
     WORD,
@@ -24,7 +25,6 @@ from sentinel_rag.language.frames.phrases import (
     phrases_of,
     sections,
 )
-from sentinel_rag.language.frames.shapes import Token, shaped_tokens
 from sentinel_rag.language.lexicon import fold
 from sentinel_rag.language.text import toml_beside
 

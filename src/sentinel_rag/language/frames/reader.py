@@ -14,9 +14,16 @@ from functools import cache
 from string import digits
 
 from sentinel_rag.language.frames.clauses import asides, loose, tags, told_apart, without
-from sentinel_rag.language.frames.frame import Frame
-from sentinel_rag.language.frames.grammar import AS_SAID, compose
-from sentinel_rag.language.frames.names import WorkspaceNames
+from sentinel_rag.language.frames.frame import (
+    AS_SAID,
+    NAMES,
+    Frame,
+    Token,
+    WorkspaceNames,
+    compose,
+    refang,
+    shaped_tokens,
+)
 from sentinel_rag.language.frames.phrases import (
     ANY_NUMBER,
     ANY_OF_TIME,
@@ -31,7 +38,6 @@ from sentinel_rag.language.frames.phrases import (
     settings,
     words_of,
 )
-from sentinel_rag.language.frames.shapes import NAMES, Token, refang, shaped_tokens
 from sentinel_rag.language.lexicon import fold, months
 from sentinel_rag.language.text import blank
 from sentinel_rag.language.times import TimeReading

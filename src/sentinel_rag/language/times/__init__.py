@@ -4,9 +4,8 @@ import re
 from dataclasses import replace
 
 from sentinel_rag.language.text import blank
-from sentinel_rag.language.times.kinds import MANY_ZONES, ZONES, Now, zone_of
+from sentinel_rag.language.times.kinds import MANY_ZONES, ZONES, Now, TimeQuestion, TimeReading, WindowSlot, zone_of
 from sentinel_rag.language.times.reader import read_time
-from sentinel_rag.language.times.windows import TimeQuestion, TimeReading, WindowSlot
 
 __all__ = ["Now", "TimeQuestion", "TimeReading", "WindowSlot", "read_time_in_its_zone"]
 

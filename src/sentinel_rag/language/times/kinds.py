@@ -1,4 +1,4 @@
-"""What a date or a time of day is, once read: a stretch of days, a clock time, an instant, or a problem.
+"""Times as values: moments, days and windows, each with its bounds.
 
 Also the names that dates are made of: months, weekdays, zones, numbers in words.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
+from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.language.times.spans import TimeSpan
 
 MONTHS = {
@@ -161,3 +162,44 @@ def zone_of(name: str | None) -> tzinfo | None:
     if int(hours) > 14 or int(minutes or 0) > 59:
         return None
     return timezone(sign * timedelta(hours=int(hours), minutes=int(minutes or 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSlot:
+    """A window as asked. `relative` is the tools' own name for it; a side that is None is open."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+    relative: str | None = None
+
+    def arguments(self) -> dict[str, str]:
+        """The window as arguments of a tool."""
+        if self.relative is not None:
+            return {"time_window": self.relative}
+        sides = {"start_time": self.start, "end_time": self.end}
+        return {name: format_time(side) for name, side in sides.items() if side is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeQuestion:
+    """Why the time cannot be read, in one sentence, and texts that could stand in the place of `said`."""
+
+    sentence: str
+    said: str = ""
+    replacements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TimeReading:
+    """What a sentence says about time. `around` is the half width asked for around a thing that has no time yet;
+    `rest` is the sentence with the time blanked out, of the same length; `other` is a second time, as it was said and
+    as a window."""
+
+    rest: str
+    window: WindowSlot | None = None
+    question: TimeQuestion | None = None
+    around: timedelta | None = None
+    other: str = ""
+    other_window: WindowSlot | None = None
+    later: WindowSlot | None = None
+    """The second of two whole periods that one window joins: "june and july" are two, where they are compared."""

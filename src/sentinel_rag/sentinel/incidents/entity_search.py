@@ -20,9 +20,16 @@ from sentinel_rag.sentinel.entities.entities import (
     merge_identities,
 )
 from sentinel_rag.sentinel.incidents.incidents import incident_links
-from sentinel_rag.sentinel.logs.kql_literals import list_literal, string_literal
+from sentinel_rag.sentinel.logs.kql_literals import (
+    NameCode,
+    NameReading,
+    holding,
+    is_whole,
+    list_literal,
+    read_name,
+    string_literal,
+)
 from sentinel_rag.sentinel.logs.log_tables import LogsTable
-from sentinel_rag.sentinel.logs.near_names import NameCode, NameReading, holding, is_whole, read_name
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 # The net must catch every spelling of the JSON in `Entities` (doubled backslashes, \u escapes, a UPN split into Name

@@ -16,9 +16,8 @@ from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents import incidents
 from sentinel_rag.sentinel.incidents.entity_search import EntityIncidents, incidents_naming
 from sentinel_rag.sentinel.incidents.incident_resolution import MOST_NAMED, left_out_note, merges_of
-from sentinel_rag.sentinel.logs.kql_literals import list_literal, string_literal
+from sentinel_rag.sentinel.logs.kql_literals import list_literal, read_name, readings_summary, string_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable
-from sentinel_rag.sentinel.logs.near_names import read_name, readings_summary
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, build_result, delay_notes, lower_bound, ordered
 
 

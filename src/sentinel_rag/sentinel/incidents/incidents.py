@@ -18,9 +18,8 @@ from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts.alerts import Alert
 from sentinel_rag.sentinel.alerts.newest_alerts import SEVERITY_RANK
 from sentinel_rag.sentinel.arguments import since_before, within
-from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, list_literal, string_literal
+from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, MOST_READ, list_literal, string_literal
 from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell, parse_dynamic
-from sentinel_rag.sentinel.logs.near_names import MOST_READ
 from sentinel_rag.sentinel.workspace_view import (
     FEW_ROWS,
     LONGEST_DESCRIPTION,

@@ -19,7 +19,7 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryFailedError, TimeWindow
 from sentinel_rag.sentinel.arguments import nearest_hint, within
-from sentinel_rag.sentinel.logs.near_names import MOST_READ, holding
+from sentinel_rag.sentinel.logs.kql_literals import MOST_READ, holding
 from sentinel_rag.sentinel.templates.template_parameters import PARAMETER_TYPES, TemplateParameter, bind
 
 if TYPE_CHECKING:

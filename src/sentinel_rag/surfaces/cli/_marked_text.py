@@ -13,8 +13,16 @@ from rich.text import Text  # noqa: TID253  # as above
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Citation, Evidence, Outcome, Sentence, Table
 from sentinel_rag.contracts.handles import handles_in
-from sentinel_rag.surfaces.rendering.marks import CitedSource, Note, counted, marked, sources_of
-from sentinel_rag.surfaces.rendering.visible import plain, safe, safe_cell
+from sentinel_rag.surfaces.rendering.visible import (
+    CitedSource,
+    Note,
+    counted,
+    marked,
+    plain,
+    safe,
+    safe_cell,
+    sources_of,
+)
 
 STYLES = {
     "markdown.found": "underline green",

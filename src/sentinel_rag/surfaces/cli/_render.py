@@ -19,12 +19,11 @@ from rich.cells import cell_len, set_cell_size  # noqa: TID253  # what a termina
 from rich.console import Console  # noqa: TID253  # this module is rich, and imported lazily  # noqa: TID253  # this module draws with rich, and is imported lazily
 from rich.text import Text  # noqa: TID253  # as above
 
-from sentinel_rag.agent.times import show_age
+from sentinel_rag.agent.row_text import show_age
 from sentinel_rag.contracts.evidence import Answer, Outcome, Picture, Table, ToolTrace, Written
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.surfaces.cli._marked_text import fact_lines, query_lines, source_lines, text_lines, worth_counting
-from sentinel_rag.surfaces.rendering.marks import counted
-from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
+from sentinel_rag.surfaces.rendering.visible import counted, safe, safe_cell
 
 PIPE_WIDTH = 160
 OUTCOME_STYLES = {

@@ -8,7 +8,7 @@ from markdown_it.token import Token
 from rich.markdown import Markdown  # noqa: TID253  # this module is rich's Markdown, and imported lazily
 
 from sentinel_rag.surfaces.rendering.markdown import BELOW, IN_ROW, NOTE, SEEN, parsed_without_links, with_marks
-from sentinel_rag.surfaces.rendering.marks import Marked, Note
+from sentinel_rag.surfaces.rendering.visible import Marked, Note
 
 
 class WrittenMarkdown(Markdown):

@@ -14,8 +14,7 @@ from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results_file import read_results
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import SentenceState
-from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, WRONG, counted, reason_of
-from sentinel_rag.surfaces.rendering.visible import safe_cell
+from sentinel_rag.surfaces.rendering.visible import STATE_WORDS, WRONG, counted, reason_of, safe_cell
 
 STANDARD_INPUT = "-"
 EXIT_NOT_FOUND = 3

@@ -15,8 +15,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Written
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._zones import AgentClient, attached_zones, user_session
-from sentinel_rag.surfaces.rendering.marks import found_alone
-from sentinel_rag.surfaces.rendering.visible import safe_cell
+from sentinel_rag.surfaces.rendering.visible import found_alone, safe_cell
 
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 

@@ -22,8 +22,7 @@ from sentinel_rag.surfaces.cli._output import print_words
 from sentinel_rag.surfaces.cli._zones import AgentClient, UserSession, attached_zones, user_session
 from sentinel_rag.surfaces.cli.approvals import GO_ON, confirmed
 from sentinel_rag.surfaces.cli.ask import checked_question, keeping_text, not_utf8, waiting
-from sentinel_rag.surfaces.rendering.marks import found_alone
-from sentinel_rag.surfaces.rendering.visible import safe_cell
+from sentinel_rag.surfaces.rendering.visible import found_alone, safe_cell
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.conversations.store import StoredConversation

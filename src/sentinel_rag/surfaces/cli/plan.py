@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel_rag.agent.planner import Decision, Planner, StoredQueries, Talk, as_dict, as_lines
-from sentinel_rag.agent.times import zone_named
+from sentinel_rag.agent.row_text import zone_named
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.language.frames import Reader

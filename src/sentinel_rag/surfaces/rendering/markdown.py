@@ -14,8 +14,7 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.surfaces.rendering.marks import Marked, Note
-from sentinel_rag.surfaces.rendering.visible import html_text, opened_host, safe_cell
+from sentinel_rag.surfaces.rendering.visible import Marked, Note, html_text, opened_host, safe_cell
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

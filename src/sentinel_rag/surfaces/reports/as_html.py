@@ -13,8 +13,7 @@ from importlib.resources import files
 
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.surfaces.rendering.markdown import marked_html
-from sentinel_rag.surfaces.rendering.marks import Note
-from sentinel_rag.surfaces.rendering.visible import html_text, safe_cell
+from sentinel_rag.surfaces.rendering.visible import Note, html_text, safe_cell
 from sentinel_rag.surfaces.reports import blocks
 from sentinel_rag.surfaces.reports.building import MOST_SHOWN, Chart, HandOver
 

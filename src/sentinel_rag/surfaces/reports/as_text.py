@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.surfaces.rendering.markdown import markdown_line
-from sentinel_rag.surfaces.rendering.marks import Marked, Note, Seen
-from sentinel_rag.surfaces.rendering.visible import csv_text, plain
+from sentinel_rag.surfaces.rendering.visible import Marked, Note, Seen, csv_text, plain
 from sentinel_rag.surfaces.reports import blocks
 from sentinel_rag.surfaces.reports.building import HandOver
 

@@ -14,8 +14,7 @@ from datetime import datetime
 
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
-from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, Marked
-from sentinel_rag.surfaces.rendering.visible import plain
+from sentinel_rag.surfaces.rendering.visible import STATE_WORDS, Marked, plain
 from sentinel_rag.surfaces.reports.building import (
     MOST_SHOWN,
     Chart,

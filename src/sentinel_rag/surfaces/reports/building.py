@@ -18,17 +18,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sentinel_rag.contracts.evidence import Outcome, Sentence, SentenceState
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
-from sentinel_rag.surfaces.rendering.marks import (
+from sentinel_rag.surfaces.rendering.visible import (
     STATE_WORDS,
     WRONG,
     Marked,
     Note,
     field_name,
     marked,
+    plain,
     reason_of,
+    safe,
     sources_of,
 )
-from sentinel_rag.surfaces.rendering.visible import plain, safe
 from sentinel_rag.surfaces.reports.readings import DETAIL, QUEUE, Reading, next_steps, rank
 
 
