@@ -24,7 +24,8 @@ _AGE = re.compile(r"\b\d+\s+(?:day|hour|minute|second|min|s)s?\s+(?:old|ago|left
 """Also where a narrow terminal breaks it."""
 
 _VARYING = re.compile(
-    r"(?<=incidents as of )[\d:. -]+UTC(?=\.)|(?<=\(until )[\d: -]+UTC|^  [\d: -]+UTC(?=  \w+ raised it)"
+    r"(?<=_By root, )[\d: -]+UTC|(?<=incidents as of )[\d:. -]+UTC(?=\.)"
+    r"|(?<=\(until )[\d: -]+UTC|^  [\d: -]+UTC(?=  \w+ raised it)"
 )
 """The times of what happened while the question was asked."""
 
