@@ -99,7 +99,7 @@ def test_a_named_query_is_found_run_with_what_it_takes_and_drawn(
     page.get_by_role("button", name="Run").click()
     rows = page.get_by_role("region", name="Rows")
     picture = rows.get_by_role("img")
-    expect(picture).to_have_accessible_name("Country by signins: from GB with 9 to RO with 1.")
+    expect(picture).to_have_accessible_name("SignIns by country: from GB with 9 to RO with 1.")
     expect(rows.get_by_role("group", name="3 rows, 2 columns").get_by_role("row")).to_have_count(4)
     expect(rows.get_by_role("cell", name=TOLD)).to_be_visible()
     rows.get_by_text("The same as a table").click()
