@@ -226,8 +226,10 @@ def _summary(result: Mapping[str, Any], records: Records, arguments: Mapping[str
     incidents = [record for record in now if record["IncidentNumber"] is not None]
     alerts = [record for record in now if record["IncidentNumber"] is None]
     statuses = Counter(record["Status"] for record in incidents)
+    listed = [record for record in records if record["Window"] == "open"]  # those of before with alerts of the window
+    opened = len(listed) or statuses["New"] + statuses["Active"]
     found = [
-        Difference("open incidents", result["coverage"]["rows_total"], statuses["New"] + statuses["Active"]),
+        Difference("open incidents", result["coverage"]["rows_total"], opened),
         Difference("incidents", told["incidents"]["total"], len(incidents)),
         Difference("incidents by status", told["incidents"]["by_status"], dict(statuses)),
         Difference(
@@ -255,7 +257,7 @@ def _summary(result: Mapping[str, Any], records: Records, arguments: Mapping[str
         earlier = [record["IncidentNumber"] is not None for record in records if record["Window"] == "before"]
         found.append(Difference("incidents before", told["previous"]["incidents"], sum(earlier)))
         found.append(Difference("alerts before", told["previous"]["alerts"], len(earlier) - sum(earlier)))
-    numbers = {record["IncidentNumber"] for record in incidents}
+    numbers = {record["IncidentNumber"] for record in (*incidents, *listed)}
     return found + [Difference(f"number {row['number']}", True, row["number"] in numbers) for row in result["rows"]]
 
 

@@ -391,8 +391,8 @@ def kept(clean_environment: Path) -> Path:
     with closing(store):
         store.save(StoredConversation("session-of-tests", turns=turns), known=False)
         for number, each in enumerate(HOSTILE[:30]):
-            title = StoredConversation(f"titled-{number:04}", turns=(StoredTurn(1, "2026-07-01T12:00:00Z", each.text),))
-            store.save(title, known=False)
+            asked = tuple(StoredTurn(turn, "2026-07-01T12:00:00Z", each.text) for turn in (1, 2))
+            store.save(StoredConversation(f"titled-{number:04}", turns=asked), known=False)
     return clean_environment
 
 
@@ -419,6 +419,6 @@ def test_the_command_exports_all_of_them_at_once(
 
 
 def test_the_list_of_conversations(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert kept_conversations.show(as_json=False) == 0
+    assert kept_conversations.show("", as_json=False) == 0
     shown = seen_by_a_terminal(capsys.readouterr().out, colours=False)
     assert shown.count("titled-0") == 30

@@ -177,7 +177,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
     """Totals of incidents and alerts, the worst open incidents, commonest names, accounts, hosts and addresses."""
     chosen = window_from(arguments, view.clock())
     window = chosen.window
-    (now, before), (reading, open_ones, open_answers), statistics = await together(
+    (now, before), (reading, open_ones, open_answers, of_before), statistics = await together(
         lambda: _totals_now_and_before(view, window),
         lambda: _open_incidents(view, window),
         lambda: view.statistics.read(incidents.INCIDENT_TABLE, incidents.INCIDENT_TIME),
@@ -203,7 +203,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
         tables=(incidents.INCIDENT_TABLE, newest_alerts.ALERT_TABLE),
         window=window,
         time_column=incidents.INCIDENT_TIME,
-        rows_total=None if any(each.partial for each in open_answers) else open_ones,
+        rows_total=None if any(each.partial for each in (*open_answers, now.incident_answer)) else open_ones,
         answers=answers,
         statistics=statistics,
         summary={
@@ -240,7 +240,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
             *merged,
             note("placed_by"),
         ),
-        shown_query=_counted_rows(window, previous_window(window), _column(reading)),
+        shown_query=_counted_rows(window, previous_window(window), _column(reading)) + of_before,
     )
 
 
@@ -287,9 +287,11 @@ async def _totals_now_and_before(view: WorkspaceView, window: TimeWindow) -> tup
     return await together(lambda: _totals(view, window), lambda: _totals(view, earlier))
 
 
-async def _open_incidents(view: WorkspaceView, window: TimeWindow) -> tuple[EntityReading, int, tuple[LogsTable, ...]]:
-    """The alerts of `window`, how many open incidents were created in it or hold one of them, and the answers for
-    these, of which the first lists the worst. An attack that goes on belongs to an incident of before."""
+async def _open_incidents(
+    view: WorkspaceView, window: TimeWindow
+) -> tuple[EntityReading, int, tuple[LogsTable, ...], str]:
+    """The alerts of `window`, how many open incidents were created in it or hold one of them, the answers for these, of
+    which the first lists the worst, and the KQL for those of before. An attack may go on in one of before."""
     reading = await read_entities(view, window)
     links = await incident_links(view, reading.records if window != TimeWindow() else ())
     active = sorted({one for found in links.numbers.values() for one in found}, reverse=True)[:MOST_IDS_IN_A_QUERY]
@@ -304,7 +306,13 @@ async def _open_incidents(view: WorkspaceView, window: TimeWindow) -> tuple[Enti
         )
     )
     answers = (listed, counted, *((links.answer,) if links.answer is not None else ()))
-    return reading, IncidentTotals.from_counts(counted).open, answers
+    shown = incidents.chosen(base, TimeWindow())
+    return (
+        reading,
+        IncidentTotals.from_counts(counted).open,
+        answers,
+        f',\n({shown}\n| extend Window = "open")' if active else "",
+    )
 
 
 def _top(tally: EntityTally, kind: str) -> list[JsonValue]:

@@ -26,6 +26,7 @@ TEXTS = {
     ("rules", 12): "821f006e5d46ab74",
     ("rules", 13): "0d65d515c0f4b31b",
     ("rules", 14): "499711606826af70",
+    ("rules", 15): "9a9b7ecbe92c8606",
     ("rules_small", 1): "14605175a08843df",
     ("rules_small", 2): "95ff18f92a0c6c62",
     ("last_round", 2): "b22c551808253ac9",
@@ -36,6 +37,7 @@ TEXTS = {
     ("second_look", 2): "c04d4b30575a46e6",
     ("second_look", 3): "75ca214311ee2224",
     ("second_look", 4): "01ba27a1ccc6da36",
+    ("second_look", 5): "a1e3c2712d451b19",
     ("redraft", 1): "cb1f25a6ecc88952",
     ("sources", 1): "e7bbb400aad63392",
 }

@@ -13,7 +13,7 @@ from bench.bench_strangers import World
 from tests.support.small_estate import NOW
 
 from sentinel_rag.agent.planner import Decision, DecisionKind, Planner, StoredQueries, Talk, as_dict, as_lines
-from sentinel_rag.agent.planner import rows as table
+from sentinel_rag.agent.planner import decisions as table
 
 ROWS: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "decisions.toml").read_text(encoding="utf-8"))[
     "row"

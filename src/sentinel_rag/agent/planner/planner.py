@@ -353,7 +353,7 @@ class Planner:
             if stored is not None and stored.kind is DecisionKind.CALL:
                 # A query that counts by the field takes the filter too; one by another field is near and wrong.
                 query = str(stored.calls[0].arguments.get("template", ""))
-                if row.compute != "group" or counted or any(each in query for each in fields):
+                if row.compute != "group" or counted or any(each.rstrip("s") in query for each in fields):
                     return stored
         if row.compute:
             made = computed(row.compute, f, now)
