@@ -283,6 +283,13 @@ def test_what_a_person_said_themselves_is_confirmed_by_what_changes_alone() -> N
     ]
 
 
+@pytest.mark.parametrize("width", range(60, 110, 3))
+def test_the_id_of_a_record_is_never_broken(width: int) -> None:
+    record = "01a231de-db4f-704f-96e8-90750379efab"  # its first parts end in letters, behind which a hyphen may break
+    read = {"audit_id": record, "tool": "get_incident_detail", "at": "2026-07-01T12:01:00Z", "about": True}
+    assert record in page(an_approval(evidence=[read]), width=width, now=NOW)
+
+
 @pytest.mark.parametrize(
     "more", [{}, {"violations": [], "outdated": True}, {"violations": [], "title": ""}], ids=["label", "policy", "name"]
 )

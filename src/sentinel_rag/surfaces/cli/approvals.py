@@ -506,7 +506,9 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
     can look like a line of the page."""
     import textwrap
 
-    yield from textwrap.wrap(safe_cell(text), width, initial_indent="  ", subsequent_indent="      ")
+    # An id whose first part ends in a letter would be broken behind its hyphen, and could not be copied.
+    wrapper = textwrap.TextWrapper(width, initial_indent="  ", subsequent_indent=" " * 6, break_on_hyphens=False)
+    yield from wrapper.wrap(safe_cell(text))
 
 
 def _barred(text: str, width: int) -> Iterator[str]:
