@@ -17,7 +17,6 @@ from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame, part_of
 from sentinel_rag.language.text import toml_beside
 
-_LISTS = ("query_incidents", "query_alerts")
 _IDENTITY = {"query_incidents": "number", "query_alerts": "alert_id"}
 _FILTERS = tuple(name for name in NARROWING if name not in ("not", "both", "without"))
 _OPEN_FOR = "closed_time - created_time"
