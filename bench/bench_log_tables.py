@@ -24,8 +24,7 @@ from bench.harness import paired, write
 from sentinel_rag.app.serving import settle_memory
 from sentinel_rag.sentinel.azure_policies import LoopbackBearerPolicy
 from sentinel_rag.sentinel.credentials import AUDIENCE
-from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics
-from sentinel_rag.sentinel.logs.log_tables import read_large_answer
+from sentinel_rag.sentinel.logs.log_analytics import LogAnalytics, read_large_answer
 from sentinel_rag_testing.loopback import serve
 
 ROWS = 30_000

@@ -33,7 +33,7 @@ from bench.telemetry_parts import parts
 from sentinel_rag.app.processes import RunningZones, running_zones
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._zones import AgentClient, user_session
-from sentinel_rag.telemetry.exporter import MAX_BATCH
+from sentinel_rag.telemetry.tracer import MAX_BATCH
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.audit import PostgresPlace
-from sentinel_rag.gateway.upstream.http_exchange import ConnectionPool
+from sentinel_rag.gateway.upstream.mcp_http import ConnectionPool
 
 CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
 TOKEN = "bench"

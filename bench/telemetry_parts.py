@@ -19,11 +19,9 @@ from sentinel_rag.contracts.labels import BOTTOM
 from sentinel_rag.gateway.store.state import new_audit_id
 from sentinel_rag.gateway.telemetry import RecordSpans, request_span, tell_status
 from sentinel_rag.gateway.telemetry.counts import RecordCounts
-from sentinel_rag.telemetry import traceparent
-from sentinel_rag.telemetry.exporter import MAX_BATCH, AllowedSpans, Counts
+from sentinel_rag.telemetry import set_tracer, traceparent
 from sentinel_rag.telemetry.metrics import Registry
-from sentinel_rag.telemetry.spans import set_tracer
-from sentinel_rag.telemetry.tracer import SdkTracer
+from sentinel_rag.telemetry.tracer import MAX_BATCH, AllowedSpans, Counts, SdkTracer
 
 ROUNDS = 100
 ROUTE = "/v1/proxy-execute"

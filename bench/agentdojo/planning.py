@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from sentinel_rag.gateway.flow.value_grammar import day_of, days_in, without_year
+from sentinel_rag.gateway.flow.named_values import day_of, days_in, without_year
 
 SLOT = "$slot"
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")

@@ -29,8 +29,8 @@ from bench.gateway_processes import (
     timed,
 )
 from sentinel_rag.audit import JournalReader
-from sentinel_rag.audit.archive import SEGMENT_RECORDS
 from sentinel_rag.audit.files import open_snapshot
+from sentinel_rag.audit.journal import SEGMENT_RECORDS
 from sentinel_rag.gateway.store.state import JOURNAL_FILE
 
 CONCURRENCY = 8

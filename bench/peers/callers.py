@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from bench.gateway_processes import ARGUMENTS, Call
-from sentinel_rag.gateway.upstream.http_exchange import ConnectionPool
+from sentinel_rag.gateway.upstream.mcp_http import ConnectionPool
 from sentinel_rag.gateway.upstream.mcp_messages import events
 
 STATELESS, SESSIONS = "2026-07-28", "2025-06-18"

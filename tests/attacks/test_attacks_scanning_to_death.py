@@ -38,7 +38,7 @@ from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.flow.view import NoSuchHandle, find_references
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object
-from sentinel_rag.gateway.store.key_file import split_key
+from sentinel_rag.gateway.store.keys import split_key
 
 PACKAGES = (sentinel_rag.contracts, sentinel_rag.gateway, sentinel_rag.audit)
 LENGTH = 30_000
@@ -203,7 +203,7 @@ def test_the_patterns_are_found() -> None:
         "contracts.servers._AUTHORITY",
         "request_body._STRING_OR_BRACKET",
         "links._LINK",
-        "value_grammar._EMAIL",
+        "named_values._EMAIL",
     ):
         assert known in names
     assert len(found) >= 25

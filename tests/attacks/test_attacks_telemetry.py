@@ -17,8 +17,8 @@ from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 from tests.support.spans import sent_spans
 
 from sentinel_rag.gateway.policy import Policy
-from sentinel_rag.telemetry.exporter import SpanBatches
 from sentinel_rag.telemetry.process import TracedRequests
+from sentinel_rag.telemetry.tracer import SpanBatches
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 

@@ -18,10 +18,9 @@ from tests.support.spans import ended_spans, sent_spans
 from sentinel_rag.agent.tool_runs import tool_span, trace_response
 from sentinel_rag.contracts.tool_calls import Denied, Reason, ToolCall
 from sentinel_rag.gateway.policy import Policy
-from sentinel_rag.telemetry.allowed import ALLOWED, AttributeForm, allowed_value
-from sentinel_rag.telemetry.exporter import SpanBatches
-from sentinel_rag.telemetry.logs import new_session_id, told_session_id
+from sentinel_rag.telemetry import new_session_id, told_session_id
 from sentinel_rag.telemetry.process import TracedRequests
+from sentinel_rag.telemetry.tracer import ALLOWED, AttributeForm, SpanBatches, allowed_value
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

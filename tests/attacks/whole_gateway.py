@@ -10,7 +10,7 @@ from pathlib import Path
 from sentinel_rag.gateway.admission import GatewayLimits
 from sentinel_rag.gateway.approval_webhook import Webhook
 from sentinel_rag.gateway.policy import load_policy
-from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook
+from sentinel_rag.gateway.policy.loading import PolicyArchive, PolicyBook
 from sentinel_rag.gateway.store import State, new_audit_id
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

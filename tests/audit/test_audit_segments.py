@@ -232,7 +232,7 @@ import os, signal, sys
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from sentinel_rag.audit import Database, Journal, Sealing, archive, files
+from sentinel_rag.audit import Database, Journal, Sealing, files, journal as writing
 
 folder, stop_at = Path(sys.argv[1]), int(sys.argv[2])
 files.DELETE_ROWS = 4
@@ -240,7 +240,7 @@ lines = 0
 
 def count(frame, event, argument):
     global lines
-    if frame.f_code.co_filename not in (archive.__file__, files.__file__):
+    if frame.f_code.co_filename not in (writing.__file__, files.__file__):
         return None
     lines += event == "line"
     if lines == stop_at:

@@ -27,7 +27,7 @@ from sentinel_rag.app.roles import FIRST_PORTS
 from sentinel_rag.audit import SigningKey
 from sentinel_rag.contracts.servers import OWN_SERVERS
 from sentinel_rag.gateway.admission import GatewayLimits
-from sentinel_rag.gateway.store.key_file import read_pepper
+from sentinel_rag.gateway.store.keys import read_pepper
 from sentinel_rag.settings import VARIABLES
 
 pytestmark = pytest.mark.requirement("OPS-5")

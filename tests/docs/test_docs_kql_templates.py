@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.app.template_trial import try_templates
-from sentinel_rag.sentinel.templates.template_parameters import PARAMETER_TYPES
-from sentinel_rag.sentinel.templates.template_registry import _PARAMETER_KEYS, _TEMPLATE_KEYS, load_templates
+from sentinel_rag.sentinel.templates.template_registry import (
+    _PARAMETER_KEYS,
+    _TEMPLATE_KEYS,
+    PARAMETER_TYPES,
+    load_templates,
+)
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "kql-templates.md").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import anyio
 import pytest
 
-from sentinel_rag.gateway.upstream.http_exchange import (
+from sentinel_rag.gateway.upstream.mcp_http import (
     FRAME_BYTES,
     ConnectionFailed,
     ConnectionNotMade,

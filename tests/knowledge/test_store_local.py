@@ -95,7 +95,7 @@ def test_changes_do_not_let_the_array_grow_without_end(path: Path, monkeypatch: 
 def test_common_words_are_spared_only_where_rarer_ones_decide(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a large store the common words of a question are not ranked by; where the rare ones find too little, or a
     filter lets too little of it through, they are."""
-    monkeypatch.setattr("sentinel_rag.knowledge.stores.rows.reading._RANKED_ROWS", 3)
+    monkeypatch.setattr("sentinel_rag.knowledge.stores.rows._RANKED_ROWS", 3)
     with LocalStore(path) as store:
         put(store, *(document(f"{n}", f"common word {n}", Facets(severity="Low")) for n in range(20)))
         put(store, document("rare", "rare"), document("high", "common word", Facets(severity="High")))

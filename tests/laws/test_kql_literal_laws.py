@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from law_examples import examples
 from sentinel_rag.sentinel.logs import kql_literals
-from sentinel_rag.sentinel.logs.log_tables import parse_datetime, parse_timespan
+from sentinel_rag.sentinel.logs.log_analytics import parse_datetime, parse_timespan
 from sentinel_rag.workspace.workspace import Workspace
 
 # The engine does not read \\u escapes, so line and paragraph separators are judged by the text below.

@@ -14,11 +14,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from opentelemetry.trace import Status, StatusCode
 from tests.support.otlp_receiver import ReceivedSpan, read_request
 
-from sentinel_rag.telemetry.allowed import ALLOWED, NAMES, OTHER_NAME, AttributeForm
-from sentinel_rag.telemetry.exporter import AllowedSpans, Counts
-from sentinel_rag.telemetry.logs import looks_secret, told_session_id
-from sentinel_rag.telemetry.spans import SpanKind
-from sentinel_rag.telemetry.tracer import SdkTracer
+from sentinel_rag.telemetry import SpanKind, looks_secret, told_session_id
+from sentinel_rag.telemetry.tracer import ALLOWED, NAMES, OTHER_NAME, AllowedSpans, AttributeForm, Counts, SdkTracer
 
 pytestmark = pytest.mark.requirement("OBS-1")
 KEY = "sr_agent_" + "aB3-" * 10

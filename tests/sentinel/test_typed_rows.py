@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.query_results import QueryFailedError
-from sentinel_rag.sentinel.logs.log_tables import (
+from sentinel_rag.sentinel.logs.log_analytics import (
     CollectorPause,
     LogsTable,
     decode_table,

@@ -9,7 +9,7 @@ import pytest
 from sentinel_rag.app.knowledge_stores import KNOWN_PLUGINS, STORES
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import KnowledgeSettings, load_settings
-from sentinel_rag.settings.models import KNOWLEDGE_STORES, NEEDED
+from sentinel_rag.settings.deployment import KNOWLEDGE_STORES, NEEDED
 
 pytestmark = [pytest.mark.requirement("OPS-2"), pytest.mark.requirement("KNOW-4")]
 

@@ -17,9 +17,9 @@ from tests.support import fork_server
 from sentinel_rag.audit import Instance, JournalReader, OutcomeStatus
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.store import open_state
-from sentinel_rag.gateway.store.key_file import KeyFile
+from sentinel_rag.gateway.store.keys import KeyFile
 from sentinel_rag.gateway.store.state import INSTANCES_FOLDER, JOURNAL_FILE
-from sentinel_rag.knowledge.stores.rows.schema import open_file
+from sentinel_rag.knowledge.stores.rows import open_file
 from sentinel_rag.storage import RecordFile, begin_write_ahead, sqlite
 from sentinel_rag.storage.group_commit import Database
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from sentinel_rag.telemetry.exporter import PATH
+from sentinel_rag.telemetry.tracer import PATH
 
 
 @dataclass(frozen=True)

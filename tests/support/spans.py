@@ -7,9 +7,8 @@ from contextlib import contextmanager
 
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 
-from sentinel_rag.telemetry.exporter import Collector, SpanBatches
-from sentinel_rag.telemetry.spans import set_tracer
-from sentinel_rag.telemetry.tracer import SdkTracer, named_sampler
+from sentinel_rag.telemetry import set_tracer
+from sentinel_rag.telemetry.tracer import Collector, SdkTracer, SpanBatches, named_sampler
 
 
 class Ended(SpanProcessor):

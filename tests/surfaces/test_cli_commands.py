@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
-from sentinel_rag.settings.models import KNOWLEDGE_STORES
+from sentinel_rag.settings.deployment import KNOWLEDGE_STORES
 from sentinel_rag.surfaces.cli._commands import COMMANDS, Command, CommandOption, Either
 
 pytestmark = pytest.mark.requirement("SURF-1")

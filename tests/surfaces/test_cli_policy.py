@@ -11,7 +11,7 @@ import pytest
 
 from sentinel_rag.app.places import gateway_folder, policies_folder
 from sentinel_rag.gateway.policy import load_policy
-from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook
+from sentinel_rag.gateway.policy.loading import PolicyArchive, PolicyBook
 from sentinel_rag.gateway.store import Scope, State, new_audit_id
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag_testing.fake_tool_server import FakeToolServer

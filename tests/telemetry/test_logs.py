@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from sentinel_rag.telemetry import configure_logging, scrub
-from sentinel_rag.telemetry.logs import JsonFormatter
+from sentinel_rag.telemetry import JsonFormatter, configure_logging, scrub
 
 CANARY = "S3cr3tCanaryS3cr3tCanaryS3cr3tCanary"
 

@@ -10,9 +10,8 @@ import anyio
 import pytest
 from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 
-from sentinel_rag.telemetry.exporter import MAX_BATCH, Collector, SpanBatches
-from sentinel_rag.telemetry.spans import SpanKind
-from sentinel_rag.telemetry.tracer import SdkTracer
+from sentinel_rag.telemetry import SpanKind
+from sentinel_rag.telemetry.tracer import MAX_BATCH, Collector, SdkTracer, SpanBatches
 from waiting import WAIT_S, until
 
 pytestmark = pytest.mark.requirement("OBS-1")

@@ -15,8 +15,16 @@ from opentelemetry.sdk.trace.sampling import Sampler
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 from tests.support.spans import ended_spans
 
-from sentinel_rag.telemetry import NO_SPAN, SpanKind, continuing, current_span, start_span, traceparent, tracing
-from sentinel_rag.telemetry.logs import JsonFormatter
+from sentinel_rag.telemetry import (
+    NO_SPAN,
+    JsonFormatter,
+    SpanKind,
+    continuing,
+    current_span,
+    start_span,
+    traceparent,
+    tracing,
+)
 from sentinel_rag.telemetry.tracer import TracedSpan, named_sampler, read_traceparent
 
 pytestmark = pytest.mark.requirement("OBS-1")

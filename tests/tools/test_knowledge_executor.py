@@ -32,7 +32,7 @@ from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
-from sentinel_rag.tools.plain_calls import ToolAnswer
+from sentinel_rag.tools.mcp_frame import ToolAnswer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "knowledge"))
 from word_embedder import WordEmbedder  # the tests of the library have it

@@ -19,8 +19,7 @@ from sentinel_rag.contracts.file_tools import FILE_TOOLS
 from sentinel_rag.contracts.servers import READERS
 from sentinel_rag.gateway.request_body import CanonicalArguments
 from sentinel_rag.gateway.upstream import McpHttpUpstream, Returned, UpstreamCall
-from sentinel_rag.tools.mcp_frame import executor_app
-from sentinel_rag.tools.plain_calls import FixedAnswers, PlainCalls, ToolAnswer, fixed_answers
+from sentinel_rag.tools.mcp_frame import FixedAnswers, PlainCalls, ToolAnswer, executor_app, fixed_answers
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 

@@ -22,8 +22,7 @@ from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.tools.files import create_app as files_app
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge import create_app as knowledge_app
-from sentinel_rag.tools.mcp_frame import Hints, executor_app
-from sentinel_rag.tools.plain_calls import FixedAnswers, ToolAnswer
+from sentinel_rag.tools.mcp_frame import FixedAnswers, Hints, ToolAnswer, executor_app
 from sentinel_rag.tools.web import WebOptions
 from sentinel_rag.tools.web import create_app as web_app
 from sentinel_rag_testing.loopback import serve

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from sentinel_rag.sentinel.access_checks import AccessCheck
     from sentinel_rag.sentinel.alert_events import AlertEvents
     from sentinel_rag.sentinel.freeform_query import FreeformQueries
-    from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
-    from sentinel_rag.sentinel.logs.log_tables import LogsTable
+    from sentinel_rag.sentinel.logs.log_analytics import LogsTable, LogsWorkspace
     from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
     from sentinel_rag.sentinel.rest.connection import RateBuckets
     from sentinel_rag.sentinel.service import SentinelService

@@ -30,7 +30,7 @@ from sentinel_rag.app.places import gateway_folder
 from sentinel_rag.audit import Checkpoint
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.gateway.store.key_file import PEPPER_FILE, Pepper, parse_pepper
+from sentinel_rag.gateway.store.keys import PEPPER_FILE, Pepper, parse_pepper
 from sentinel_rag.gateway.store.state import INSTANCES_FOLDER, JOURNAL_FILE
 from sentinel_rag.storage.port import checkpoints_of
 from sentinel_rag.storage.sqlite import connect, create_private

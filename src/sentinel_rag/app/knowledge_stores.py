@@ -25,7 +25,7 @@ from sentinel_rag.settings import (
     bare_environment,
     model_environment,
 )
-from sentinel_rag.settings.models import STORE_PLUGINS
+from sentinel_rag.settings.deployment import STORE_PLUGINS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

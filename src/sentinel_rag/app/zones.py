@@ -104,7 +104,7 @@ def build_gateway(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.audit import Durability
     from sentinel_rag.gateway.app import create_app
     from sentinel_rag.gateway.approval_webhook import Webhook
-    from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook, changed_servers
+    from sentinel_rag.gateway.policy.loading import PolicyArchive, PolicyBook, changed_servers
     from sentinel_rag.gateway.store import RunKeys, new_audit_id, open_state, run_principal
     from sentinel_rag.gateway.upstream import McpHttpUpstream
 
@@ -313,8 +313,7 @@ def policy_texts(settings: Settings) -> Callable[[str], bytes | None]:
     import hashlib
 
     from sentinel_rag.app.places import gateway_folder, policies_folder
-    from sentinel_rag.gateway.policy.book import PolicyArchive
-    from sentinel_rag.gateway.policy.loading import read_policy_file
+    from sentinel_rag.gateway.policy.loading import PolicyArchive, read_policy_file
 
     archive = PolicyArchive(policies_folder(gateway_folder(settings.home)))
 

@@ -27,9 +27,6 @@ from sentinel_rag.audit.events import RequestRefused as RequestRefused
 from sentinel_rag.audit.events import SessionChanged as SessionChanged
 from sentinel_rag.audit.events import StoreChanged as StoreChanged
 from sentinel_rag.audit.events import ValuesNamed as ValuesNamed
-from sentinel_rag.audit.export import Exported as Exported
-from sentinel_rag.audit.export import export_records as export_records
-from sentinel_rag.audit.export import verify_export as verify_export
 from sentinel_rag.audit.files import DamagedJournal as DamagedJournal
 from sentinel_rag.audit.journal import Journal as Journal
 from sentinel_rag.audit.journal import JournalCut as JournalCut
@@ -37,7 +34,10 @@ from sentinel_rag.audit.journal import Sealing as Sealing
 from sentinel_rag.audit.reader import JournalEntry as JournalEntry
 from sentinel_rag.audit.reader import JournalReader as JournalReader
 from sentinel_rag.audit.reader import RecordFilter as RecordFilter
+from sentinel_rag.audit.verification import Exported as Exported
 from sentinel_rag.audit.verification import Verification as Verification
+from sentinel_rag.audit.verification import export_records as export_records
+from sentinel_rag.audit.verification import verify_export as verify_export
 from sentinel_rag.storage.group_commit import Database as Database
 from sentinel_rag.storage.group_commit import Durability as Durability
 from sentinel_rag.storage.port import JournalPlace as JournalPlace

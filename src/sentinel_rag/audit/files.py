@@ -234,7 +234,7 @@ def _page(snapshot: Snapshot, part: RecordRange, after: int) -> Iterator[StoredR
         yield StoredRecord(*row)
 
 
-# Functions over a connection, each for one transaction; `archive` says in which order they are done. A segment ends
+# Functions over a connection, each for one transaction; `journal` says in which order they are done. A segment ends
 # with a signed checkpoint, and the next record holds the hash of its last one, so the chain goes on across files.
 COPY_ROWS = 5_000
 DELETE_ROWS = 256

@@ -27,7 +27,7 @@ from sentinel_rag.contracts.tool_calls import Reason
 from sentinel_rag.gateway.admission import Authenticator, GatewayLimits, read_body
 from sentinel_rag.gateway.pins import Definition, NotWaiting, Pin, Pins
 from sentinel_rag.gateway.policy import Policies
-from sentinel_rag.gateway.policy.book import PolicyBook, RefusedFile
+from sentinel_rag.gateway.policy.loading import PolicyBook, RefusedFile
 from sentinel_rag.gateway.responses import RefusedRequest, json_response, problem, problem_body
 from sentinel_rag.gateway.store import KeyStore, Principal, Scope
 from sentinel_rag.gateway.store.keys import RUN_KEY_IDS, KeyInfo

@@ -35,7 +35,7 @@ from sentinel_rag.gateway.downstream import ClientSessions, McpEndpoint, Session
 from sentinel_rag.gateway.gate import AtYes, Gate, Stores
 from sentinel_rag.gateway.pins import Pins
 from sentinel_rag.gateway.policy import Policies
-from sentinel_rag.gateway.policy.book import PolicyBook, watching
+from sentinel_rag.gateway.policy.loading import PolicyBook, watching
 from sentinel_rag.gateway.responses import (
     OutcomeLost,
     Refusals,

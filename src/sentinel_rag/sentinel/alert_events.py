@@ -32,7 +32,7 @@ from sentinel_rag.sentinel.alerts.stored_query import (
 from sentinel_rag.sentinel.entities.entities import distinct_entities, full_entities
 from sentinel_rag.sentinel.incidents.incidents import incident_links
 from sentinel_rag.sentinel.logs.kql_literals import is_plain
-from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable, json_cell
 from sentinel_rag.sentinel.response_bodies import load_json
 from sentinel_rag.sentinel.templates.template_queries import json_rows
 from sentinel_rag.sentinel.workspace_tables import EMPTY

@@ -17,7 +17,6 @@ from sentinel_rag.sentinel.alerts import newest_alerts
 from sentinel_rag.sentinel.alerts.alerts import ALERT_COLUMNS, UNKNOWN, Alert, alert_conditions, alert_name, row_budget
 from sentinel_rag.sentinel.alerts.newest_alerts import ALERT_TIME, FIRST_ROW
 from sentinel_rag.sentinel.arguments import window_from
-from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents.entity_search import find_entity_alerts
 from sentinel_rag.sentinel.incidents.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents.incidents import (
@@ -27,7 +26,8 @@ from sentinel_rag.sentinel.incidents.incidents import (
     reader_notes,
 )
 from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, NameReading, list_literal, readings_summary
-from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable
+from sentinel_rag.sentinel.response_bodies import together
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, build_result, delay_notes, lower_bound, ordered
 
 

@@ -24,7 +24,7 @@ from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import BOUNDS, CHOICES, LONGEST_TEXT, SEVERITIES, TIME_WINDOWS
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.logs.kql_literals import datetime_literal
-from sentinel_rag.sentinel.logs.log_tables import parse_timespan
+from sentinel_rag.sentinel.logs.log_analytics import parse_timespan
 
 # Lengths of time as people, models and APIs write them: `4h`, `PT4H`, `P7D`, `last 4 hours`, `last_24h`, `two weeks`.
 # One reader for the tools' `time_window` and for the options of the command line. What is nearly ISO 8601 is refused

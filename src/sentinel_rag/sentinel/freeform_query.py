@@ -27,10 +27,10 @@ from sentinel_rag.contracts.query_results import (
 )
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.arguments import window_from
-from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.kql_guard import COMPUTED_TIME, GuardReport, KqlGuard, KqlProblem
 from sentinel_rag.sentinel.kql_guard.analysis import nearest_names
-from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable
+from sentinel_rag.sentinel.response_bodies import together
 from sentinel_rag.sentinel.templates.template_queries import json_rows
 from sentinel_rag.sentinel.workspace_view import Schema, TableStatistics, WorkspaceView, build_result
 

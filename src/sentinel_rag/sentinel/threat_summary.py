@@ -15,12 +15,12 @@ from sentinel_rag.sentinel.alerts import alerts, newest_alerts
 from sentinel_rag.sentinel.alerts.alerts import severity_conditions
 from sentinel_rag.sentinel.arguments import previous_window, window_from, within
 from sentinel_rag.sentinel.entities.entities import AlertEntities, EntityTally, parse_entities
-from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents import incidents
 from sentinel_rag.sentinel.incidents.incident_list import IncidentTotals, conditions, incident_totals, merged_note
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE, IncidentLinks, incident_links
 from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY
-from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable, json_cell
+from sentinel_rag.sentinel.response_bodies import together
 from sentinel_rag.sentinel.workspace_view import (
     WorkspaceView,
     build_result,

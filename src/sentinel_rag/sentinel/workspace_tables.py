@@ -21,9 +21,9 @@ from sentinel_rag.contracts.query_results import (
 from sentinel_rag.language.notes import note
 from sentinel_rag.language.text import toml_beside
 from sentinel_rag.sentinel.arguments import window_from, within
-from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.logs.kql_literals import string_literal
-from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable, json_cell
+from sentinel_rag.sentinel.response_bodies import together
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView, build_result, lower_bound, one_line
 
 _DATA = toml_beside(__package__, "workspace_tables.toml")

@@ -24,8 +24,7 @@ from sentinel_rag.contracts.query_results import (
     invalid_argument,
 )
 from sentinel_rag.language.notes import CodedNote, note
-from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
-from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable, LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
 
 # Remembered for half a minute, because a schema of Azure is megabytes and a query that is put right asks for it again.

@@ -5,6 +5,9 @@ process environment win over `.env` of the working directory. Secrets are held a
 """
 
 from sentinel_rag.settings.deployment import DeploymentSettings as DeploymentSettings
+from sentinel_rag.settings.deployment import EmbeddingSettings as EmbeddingSettings
+from sentinel_rag.settings.deployment import KnowledgeSettings as KnowledgeSettings
+from sentinel_rag.settings.deployment import ModelSettings as ModelSettings
 from sentinel_rag.settings.deployment import TelemetrySettings as TelemetrySettings
 from sentinel_rag.settings.deployment import newest_credential as newest_credential
 from sentinel_rag.settings.loading import VARIABLES as VARIABLES
@@ -12,12 +15,9 @@ from sentinel_rag.settings.loading import Settings as Settings
 from sentinel_rag.settings.loading import installed_policy_file as installed_policy_file
 from sentinel_rag.settings.loading import load_settings as load_settings
 from sentinel_rag.settings.loading import misspelt_settings as misspelt_settings
-from sentinel_rag.settings.models import EmbeddingSettings as EmbeddingSettings
-from sentinel_rag.settings.models import KnowledgeSettings as KnowledgeSettings
-from sentinel_rag.settings.models import ModelSettings as ModelSettings
+from sentinel_rag.settings.values import NamedWorkspace as NamedWorkspace
 from sentinel_rag.settings.values import Secret as Secret
-from sentinel_rag.settings.workspace_file import NamedWorkspace as NamedWorkspace
-from sentinel_rag.settings.workspace_file import workspace_name as workspace_name
+from sentinel_rag.settings.values import workspace_name as workspace_name
 
 PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "SYSTEMROOT", "TZDIR")
 AZURE_SIGN_IN = ("AZURE_", "IDENTITY_", "MSI_", "IMDS_", "HOME", "USERPROFILE", "PATH", "APPDATA", "LOCALAPPDATA")

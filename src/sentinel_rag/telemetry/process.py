@@ -17,11 +17,9 @@ from prometheus_client import ProcessCollector
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.servers import RequestAuthenticator
-from sentinel_rag.telemetry.exporter import Collector, Counts, SpanBatches
-from sentinel_rag.telemetry.logs import set_session_key
+from sentinel_rag.telemetry import continuing, set_session_key, set_tracer
 from sentinel_rag.telemetry.metrics import CONTENT_TYPE, Counter, Gauge, Histogram, Registry, set_request_began
-from sentinel_rag.telemetry.spans import continuing, set_tracer
-from sentinel_rag.telemetry.tracer import SdkTracer, named_sampler
+from sentinel_rag.telemetry.tracer import Collector, Counts, SdkTracer, SpanBatches, named_sampler
 
 # A plain ASGI wrapper around everything else. The counts tell of other people's calls, so an agent must not read them:
 # without a token they are not served at all.

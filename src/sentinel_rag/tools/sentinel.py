@@ -10,8 +10,7 @@ from starlette.applications import Starlette
 from sentinel_rag.contracts.query_results import QueryError, QueryResult
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.tools.mcp_frame import Hints, executor_app
-from sentinel_rag.tools.plain_calls import ToolAnswer, error_answer
+from sentinel_rag.tools.mcp_frame import Hints, ToolAnswer, error_answer, executor_app
 
 # A result is a QueryResult or a QueryError in wire form, beside one line of text. Nothing here decides what may run:
 # that was judged at the gateway.

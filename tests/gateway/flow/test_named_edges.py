@@ -8,8 +8,15 @@ import pytest
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label
 from sentinel_rag.gateway.flow.judging import CallFacts, LabelledArgument, LabelSource, judge
-from sentinel_rag.gateway.flow.named_values import MAX_TEXT, NamedValue, canonical_named, named_in
-from sentinel_rag.gateway.flow.value_grammar import MAX_SOUGHT, MAX_VALUE, sought_in
+from sentinel_rag.gateway.flow.named_values import (
+    MAX_SOUGHT,
+    MAX_TEXT,
+    MAX_VALUE,
+    NamedValue,
+    canonical_named,
+    named_in,
+    sought_in,
+)
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.policy.model import ValueKind
 

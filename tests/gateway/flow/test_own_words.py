@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.gateway.flow.named_values import MAX_FILLED, fills, is_passage, passages, quoted
-from sentinel_rag.gateway.flow.value_grammar import day_of, days_in
+from sentinel_rag.gateway.flow.named_values import MAX_FILLED, day_of, days_in, fills, is_passage, passages, quoted
 
 pytestmark = pytest.mark.requirement("TAINT-5")
 

@@ -6,8 +6,7 @@ import pytest
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.gateway.flow.judging import CallFacts, judge
-from sentinel_rag.gateway.flow.named_values import named_in
-from sentinel_rag.gateway.flow.value_grammar import sought_in
+from sentinel_rag.gateway.flow.named_values import named_in, sought_in
 from sentinel_rag.gateway.policy import parse_policy
 
 pytestmark = pytest.mark.requirement("TAINT-5")

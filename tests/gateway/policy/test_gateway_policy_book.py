@@ -16,8 +16,7 @@ import pytest
 from sentinel_rag.audit.events import PolicyLoaded, PolicyRefused
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.gateway.policy import load_policy
-from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook, changed_servers
-from sentinel_rag.gateway.policy.loading import parse_policy
+from sentinel_rag.gateway.policy.loading import PolicyArchive, PolicyBook, changed_servers, parse_policy
 from sentinel_rag.gateway.store import Scope, State, new_audit_id
 from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

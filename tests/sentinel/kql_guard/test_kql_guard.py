@@ -10,7 +10,7 @@ import pytest
 from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.sentinel.kql_guard import KqlGuard, KqlProblem, OfficialParser
-from sentinel_rag.sentinel.kql_guard.allowed_names import AGGREGATES, FUNCTIONS, OPERATORS, PLUGINS, SYNTAX
+from sentinel_rag.sentinel.kql_guard.analysis import AGGREGATES, FUNCTIONS, OPERATORS, PLUGINS, SYNTAX_NODES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("TOOL-5")]
 
@@ -197,7 +197,7 @@ async def test_the_allow_lists_name_only_what_the_parser_knows() -> None:
     assert set(known["aggregates"]) >= AGGREGATES
     assert set(known["plugins"]) >= PLUGINS
     assert set(known["kinds"]) >= OPERATORS.keys()
-    assert sorted(SYNTAX - set(known["kinds"])) == []
+    assert sorted(SYNTAX_NODES - set(known["kinds"])) == []
 
 
 async def test_nothing_that_reaches_elsewhere_is_in_a_list() -> None:
@@ -223,5 +223,5 @@ async def test_nothing_that_reaches_elsewhere_is_in_a_list() -> None:
         "externaldata",
     }
     assert elsewhere.isdisjoint(FUNCTIONS | AGGREGATES | PLUGINS | set(OPERATORS.values()))
-    assert "ExternalDataExpression" not in SYNTAX
-    assert "InlineExternalTableExpression" not in SYNTAX
+    assert "ExternalDataExpression" not in SYNTAX_NODES
+    assert "InlineExternalTableExpression" not in SYNTAX_NODES

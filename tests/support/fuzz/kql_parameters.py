@@ -12,7 +12,7 @@ from typing import Any
 from tests.support.fuzz.target import Check, Target, expect
 
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError
-from sentinel_rag.sentinel.templates.template_parameters import PARAMETER_TYPES, TemplateParameter, bind
+from sentinel_rag.sentinel.templates.template_registry import PARAMETER_TYPES, TemplateParameter, bind
 
 _STRING = r'"(?:[^"\\\r\n\t\u2028\u2029]|\\["\\nrt]|\\u[0-9a-f]{4})*"'
 _SPAN = r"time\(-?[0-9]+\.[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{7}\)"

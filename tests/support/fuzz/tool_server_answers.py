@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.support.fuzz.target import Check, Target, Violation, expect
 
-from sentinel_rag.gateway.upstream.http_exchange import (
+from sentinel_rag.gateway.upstream.mcp_http import (
     ConnectionFailed,
     HttpExchange,
     SessionLost,

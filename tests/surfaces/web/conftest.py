@@ -9,7 +9,7 @@ from running_web import RunningWeb, running_web
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.gateway.policy import parse_policy
-from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook
+from sentinel_rag.gateway.policy.loading import PolicyArchive, PolicyBook
 from sentinel_rag.gateway.store import State, new_audit_id
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

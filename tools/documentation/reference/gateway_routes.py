@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentinel_rag.gateway.openapi import OPERATIONS, Operation
-from sentinel_rag.gateway.openapi_schemas import SCHEMAS
+from sentinel_rag.gateway.openapi import OPERATIONS, SCHEMAS, Operation
 from tools.documentation.reference import markdown
 
 INTRODUCTION = """

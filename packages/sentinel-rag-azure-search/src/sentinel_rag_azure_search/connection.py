@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import anyio
 
-from sentinel_rag.knowledge.service_exchange import BlockingSession, bounded_body, unreachable
+from sentinel_rag.knowledge.embedding.remote import BlockingSession, bounded_body, unreachable
 from sentinel_rag_azure_search.wire import (
     API_VERSION,
     Refusal,

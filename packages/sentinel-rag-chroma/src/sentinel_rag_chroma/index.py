@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.rows.schema import AT_ONCE, ChunkRow, SpaceRow, forget_unused_vectors
+from sentinel_rag.knowledge.stores.rows import AT_ONCE, ChunkRow, SpaceRow, forget_unused_vectors
 from sentinel_rag_chroma.collections import ChromaFailedError, VectorCollections
 from sentinel_rag_chroma.records import RECORD_ID, chunk_of, record_id, records_of
 

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.rows.schema import AT_ONCE, ChunkRow, SpaceRow, kept_vectors
+from sentinel_rag.knowledge.stores.rows import AT_ONCE, ChunkRow, SpaceRow, kept_vectors
 from sentinel_rag_chroma.collections import Record
 
 RECORD_ID = "c.id || '-' || lower(substr(hex(c.hash), 1, 8)) || '-' || substr(d.content_hash, 1, 8)"

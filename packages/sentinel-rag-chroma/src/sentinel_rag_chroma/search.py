@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores.port import MOST_RESULTS, StoreHit, Vector, VectorSpace, Wanted, mismatch
-from sentinel_rag.knowledge.stores.rows.reading import RowReader, moment_of
-from sentinel_rag.knowledge.stores.rows.schema import conditions
+from sentinel_rag.knowledge.stores.rows import RowReader, conditions, moment_of
 from sentinel_rag_chroma.collections import VectorCollections
 from sentinel_rag_chroma.records import RECORD_ID, chunk_of
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.stores.local import RowStore
-from sentinel_rag.knowledge.stores.rows.reading import RowReader
-from sentinel_rag.knowledge.stores.rows.writing import RowWriter, current_space
+from sentinel_rag.knowledge.stores.rows import RowReader, RowWriter, current_space
 from sentinel_rag_chroma.collections import ChromaFailedError, VectorCollections, chromadb_module
 from sentinel_rag_chroma.index import ChromaIndex, settle
 from sentinel_rag_chroma.ownership import LOCK_FILE, Left, Ownership, Phase

@@ -18,8 +18,7 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
 from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
 from sentinel_rag.gateway.flow.links import texts_in
-from sentinel_rag.gateway.flow.named_values import NamedValue, is_passage, values_inside
-from sentinel_rag.gateway.flow.value_grammar import FOUND_IN_TEXTS
+from sentinel_rag.gateway.flow.named_values import FOUND_IN_TEXTS, NamedValue, is_passage, values_inside
 from sentinel_rag.gateway.policy.conditions import closest
 from sentinel_rag.gateway.policy.model import (
     ANY,

@@ -283,7 +283,7 @@ DEFAULT_CEILING: Mapping[Effect, Label] = {
 
 class ValueKind(StrEnum):
     """The kinds of values that a user's own words can name whatever the policy, for `attest` and `endorsement`
-    (TAINT-5). A policy adds its own as `kinds`; a new one here needs its grammar in `flow.value_grammar`.
+    (TAINT-5). A policy adds its own as `kinds`; a new one here needs its grammar in `flow.named_values`.
 
     DAY is a calendar day. SOUGHT is what the user asks to look up, as in "search the web for ..." or "what is ...".
     QUOTED is a text that the user put between quotation marks or after a colon, whole; WORDS any passage of the user's

@@ -21,7 +21,7 @@ from psycopg.pq import TransactionStatus
 
 from sentinel_rag.audit import PostgresPlace, RecordConnection, StateAway
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.gateway.store.key_file import (
+from sentinel_rag.gateway.store.keys import (
     PEPPER_FILE,
     Pepper,
     begin_store,

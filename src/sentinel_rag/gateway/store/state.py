@@ -30,16 +30,14 @@ from sentinel_rag.audit import (
     Sealing,
     StateDatabase,
 )
-from sentinel_rag.audit.archive import SEGMENT_RECORDS
-from sentinel_rag.audit.journal import Membership
+from sentinel_rag.audit.journal import SEGMENT_RECORDS, Membership
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.gateway.approvals import DEFAULT_TTL_S, ApprovalStore
 from sentinel_rag.gateway.store.handles import HandleStore
 from sentinel_rag.gateway.store.keys import KeyStore
-from sentinel_rag.gateway.store.persistent_sessions import PersistentSessions, ResourceLabels
 from sentinel_rag.gateway.store.session_tables import person_of
-from sentinel_rag.gateway.store.sessions import REMEMBERED, SessionStore
+from sentinel_rag.gateway.store.sessions import REMEMBERED, PersistentSessions, ResourceLabels, SessionStore
 
 
 def _tables(connection: RecordConnection) -> None:

@@ -3,32 +3,35 @@
 The official SDK's client costs about 3 ms of CPU a call, this one about a tenth; both are run against the same servers
 in the tests. A call is sent once. The exceptions are a server that answers 404 for a session it has forgotten, and one
 that refuses the credential while a newer one is at hand: both say that they did not run the call.
+
+One JSON-RPC message over HTTP and its answer, over kept-alive connections, within a limit of bytes.
+
+A message is sent once. Nothing is followed, unpacked, remembered (cookies) or read from the environment (proxies). What
+a server sends is bounded here where nobody above would see it: heads, chunk sizes, trailers, and bytes that nobody has
+asked for. An idle connection is dropped as soon as it ends or says anything, and after `KEEP_ALIVE_S` in any case.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import re
+import socket
 import ssl
-from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
 from typing import Any
-from weakref import WeakValueDictionary
+from urllib.parse import quote, urlsplit
+from weakref import WeakSet, WeakValueDictionary
 
+import httptools
+import msgspec
 from anyio import to_thread
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.servers import READERS
-from sentinel_rag.gateway.upstream.http_exchange import (
-    ConnectionFailed,
-    ConnectionNotMade,
-    CredentialRefused,
-    HttpExchange,
-    SessionLost,
-    TooLarge,
-    UnusableAnswer,
-)
 from sentinel_rag.gateway.upstream.mcp_messages import (
     Message,
     NoList,
@@ -36,13 +39,17 @@ from sentinel_rag.gateway.upstream.mcp_messages import (
     UpstreamProtocol,
     all_pages,
     annotated,
+    answer_to,
     call_message,
     cancelled,
+    events,
     headers_of,
     initialize,
     initialized,
+    refusal_of,
     reply_of,
     request,
+    says_tools_changed,
     speaks_stateless,
 )
 from sentinel_rag.gateway.upstream.port import (
@@ -59,6 +66,475 @@ from sentinel_rag.gateway.upstream.port import (
     unusable,
 )
 from sentinel_rag.telemetry import traceparent
+
+FRAME_BYTES = 65_536
+"""Bytes of a head, or around a body, that a server may send; counted after each read of at most 256 KiB."""
+
+FRAMING_FACTOR = 16
+"""Bytes around each byte of a body: chunks of one byte need six."""
+
+UNREAD_BYTES = 262_144
+"""Beyond so many bytes that nobody has read yet, no more are taken from the network."""
+
+_NO_BODY = (204, 304)
+
+
+class ConnectionFailed(Exception):
+    """The connection ended, or stopped making sense, before the answer was complete."""
+
+
+class Connection(asyncio.Protocol):
+    """Carries one exchange at a time: `ask`, then `read` to the end. `status` and `headers` are those of the answer;
+    header names are in lower case, and of a header given twice the first counts."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._news: asyncio.Future[None] | None = None
+        self._asked = False
+        self._failed = False
+        self._paused = False
+        self._lost = asyncio.Event()
+        self._finish()
+
+    @property
+    def reusable(self) -> bool:
+        """Whether the next request may go this way: nothing is left of the last one, and the server is still there."""
+        transport = self._transport
+        return not (self._asked or self._failed) and transport is not None and not transport.is_closing()
+
+    async def ask(self, request: bytes) -> None:
+        """Send a request and wait for the head of its answer. Raises ConnectionFailed."""
+        assert self._transport is not None
+        self._asked = True
+        self._transport.write(request)
+        while not self._head_complete:
+            await self._wait()
+
+    async def read(self) -> bytes:
+        """The next part of the answer's body, empty at its end. Raises ConnectionFailed."""
+        while not self._body:
+            if self._complete:
+                return b""
+            await self._wait()
+        part = bytes(self._body)
+        self._body.clear()
+        if self._paused and self._transport is not None and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
+        return part
+
+    def release(self) -> bool:
+        """End the exchange; True if the connection may carry another one, else it is closed."""
+        clean = self._complete and not self._body and self._keeps_alive
+        self._finish()
+        if clean and self.reusable:
+            return True
+        self.close()
+        return False
+
+    def close(self) -> None:
+        self._failed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def wait_closed(self) -> None:
+        """Wait for the end of a connection that was closed."""
+        await self._lost.wait()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # of a TCP connection
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if not self._asked:
+            self.close()  # an answer to nothing: whatever it is, it must not meet the next request
+            return
+        self._around += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._fail()
+        else:
+            if self._around > FRAME_BYTES:
+                self._fail()
+            elif len(self._body) > UNREAD_BYTES and self._transport is not None and not self._paused:
+                self._paused = True
+                self._transport.pause_reading()
+        self._tell()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._head_complete and self._until_end and exc is None:
+            self._complete = True
+        self._failed = True
+        self._lost.set()
+        self._tell()
+
+    def on_message_begin(self) -> None:
+        if self._complete:
+            self._fail()  # a second answer behind the first
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._head_complete:  # a trailer is no header
+            self.headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        if self.status < 200:  # only announces the answer
+            self.headers.clear()
+            return
+        headers = self.headers
+        framed = "content-length" in headers or headers.get("transfer-encoding", "").lower().endswith("chunked")
+        self._until_end = not framed and self.status not in _NO_BODY
+        self._keeps_alive = self._parser.should_keep_alive()
+        self._head_complete = True
+        self._around = 0
+
+    def on_body(self, body: bytes) -> None:
+        if not self._failed:
+            self._around = max(0, self._around - len(body) * FRAMING_FACTOR)
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        self._complete = self._head_complete and not self._failed
+
+    def _finish(self) -> None:
+        self._asked = False
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self._body = bytearray()
+        self._around = 0
+        self._head_complete = self._complete = self._until_end = self._keeps_alive = False
+
+    def _fail(self) -> None:
+        self._complete = False
+        self.close()
+
+    async def _wait(self) -> None:
+        if self._failed:
+            raise ConnectionFailed
+        self._news = asyncio.get_running_loop().create_future()
+        try:
+            await self._news
+        finally:
+            self._news = None
+
+    def _tell(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+
+KEEP_ALIVE_S = 3.0
+"""Shorter than uvicorn's 5 s, so that a pooled connection is not one that the server is closing."""
+
+CONNECT_S = 3.0
+ADDRESS_S = 1.5
+"""One address of a name that has several: a route that swallows everything must not hide the others."""
+
+
+class ConnectionNotMade(ConnectionFailed):
+    """The request surely was not sent."""
+
+
+class RpcExchange:
+    """One request and its answer, as an `async with`."""
+
+    __slots__ = ("_connection", "_pool", "_request")
+
+    def __init__(self, pool: ConnectionPool, request: bytes) -> None:
+        self._pool = pool
+        self._request = request
+
+    async def __aenter__(self) -> Connection:
+        self._connection = await self._pool.begin(self._request)
+        return self._connection
+
+    async def __aexit__(self, *_: object) -> None:
+        self._pool.end(self._connection)
+
+
+class ConnectionPool:
+    """At most `max_connections` to the server of `url`; a request that finds all in use waits. Belongs to the event
+    loop of its first use; `trusted` is what the server's certificate is checked by, None the system's authorities.
+    Raises ValueError for what is no http or https URL."""
+
+    def __init__(self, url: str, *, max_connections: int, trusted: ssl.SSLContext | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("a tool server needs an http or https URL")
+        self._host = parts.hostname if parts.hostname.isascii() else parts.hostname.encode("idna").decode()
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._ssl = (trusted or ssl.create_default_context()) if parts.scheme == "https" else None
+        name = f"[{self._host}]" if ":" in self._host else self._host
+        self.authority = name if parts.port is None else f"{name}:{parts.port}"
+        """The Host header of every request."""
+        self.target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (
+            "?" + quote(parts.query, safe="/%:@!$&'()*+,;=~?") if parts.query else ""
+        )
+        """The request target: path and query."""
+        self._free = asyncio.Semaphore(max_connections)
+        self._idle: deque[tuple[float, Connection]] = deque()
+        self._open: WeakSet[Connection] = WeakSet()
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def exchange(self, request: bytes) -> RpcExchange:
+        """Send a whole request, head and body, in an `async with` whose value is the connection with the head of the
+        answer on it. What is left unread at the end is not read any more. Entering raises ConnectionNotMade,
+        ConnectionFailed."""
+        return RpcExchange(self, request)
+
+    async def begin(self, request: bytes) -> Connection:
+        """Of an exchange: wait for a connection, send, and wait for the head of the answer."""
+        await self._free.acquire()
+        try:
+            connection = self._take() or await self._connect()
+        except BaseException:
+            self._free.release()
+            raise
+        try:
+            await connection.ask(request)
+        except BaseException:
+            self.end(connection)
+            raise
+        return connection
+
+    def end(self, connection: Connection) -> None:
+        """Of an exchange: take the connection back."""
+        if connection.release():
+            self._keep(connection)
+        self._free.release()
+
+    async def aclose(self) -> None:
+        """Close all connections, in use or not, and wait until they are gone."""
+        self._closed = True
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        self._idle.clear()
+        for connection in tuple(self._open):
+            connection.close()
+            await connection.wait_closed()
+
+    def _take(self) -> Connection | None:
+        self._drop_old()
+        while self._idle:
+            connection = self._idle.pop()[1]
+            if connection.reusable:
+                return connection
+        return None
+
+    def _keep(self, connection: Connection) -> None:
+        if self._closed:
+            connection.close()
+            return
+        loop = asyncio.get_running_loop()
+        self._idle.append((loop.time(), connection))
+        if self._sweeping is None:
+            self._sweeping = loop.call_later(KEEP_ALIVE_S, self._sweep)
+
+    def _sweep(self) -> None:
+        self._sweeping = None
+        self._drop_old()
+        if self._idle:
+            self._sweeping = asyncio.get_running_loop().call_later(KEEP_ALIVE_S, self._sweep)
+
+    def _drop_old(self) -> None:
+        oldest = asyncio.get_running_loop().time() - KEEP_ALIVE_S
+        while self._idle and self._idle[0][0] < oldest:
+            self._idle.popleft()[1].close()
+
+    async def _connect(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                for *_, address in await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM):
+                    try:
+                        async with asyncio.timeout(ADDRESS_S):
+                            _, connection = await loop.create_connection(
+                                Connection,
+                                str(address[0]),
+                                self._port,
+                                ssl=self._ssl,
+                                server_hostname=None if self._ssl is None else self._host,
+                            )
+                            self._open.add(connection)
+                            return connection
+                    except (OSError, TimeoutError):
+                        continue
+        except (OSError, TimeoutError, UnicodeError) as error:
+            raise ConnectionNotMade from error
+        raise ConnectionNotMade
+
+
+_EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+_BLANK_LINE = re.compile(rb"(?>\r\n|\r|\n){2}")
+
+
+class SessionLost(Exception):
+    """The server has forgotten the session and did not look at the message."""
+
+
+class TooLarge(Exception):
+    """The answer passes the limit."""
+
+
+class UnusableAnswer(Exception):
+    """The answer is not one; the message is a sentence for people, `status` the HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class CredentialRefused(UnusableAnswer):
+    """The server takes the gateway's credential for wrong or expired, and did not look at the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class RpcAnswer:
+    """A JSON-RPC response with the right id, its HTTP status, and the MCP session that its headers name (empty for
+    none)."""
+
+    document: dict[str, Any]
+    status: int
+    session: str
+
+
+class HttpExchange:
+    """Kept-alive connections to one URL. `token` goes to it as a bearer token. Belongs to the loop of its first use."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None,
+        max_bytes: int,
+        max_connections: int,
+        trusted: ssl.SSLContext | None = None,
+    ) -> None:
+        self._pool = ConnectionPool(url, max_connections=max_connections, trusted=trusted)
+        self._max_bytes = max_bytes
+        self.tools_changed: Callable[[], None] = lambda: None
+        """Called when the server says, beside an answer, that its tools have changed."""
+        self.use(token)
+
+    def use(self, token: str | None) -> None:
+        """Send `token` from the next message on."""
+        common = {"Host": self._pool.authority, **({} if token is None else {"Authorization": f"Bearer {token}"})}
+        posted = {
+            **common,
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "Accept-Encoding": "identity",  # no compressed answer can grow past the limit
+        }
+        self._post_head = f"POST {self._pool.target} HTTP/1.1\r\n{_lines(posted)}"
+        self._delete_head = f"DELETE {self._pool.target} HTTP/1.1\r\n{_lines(common)}"
+
+    async def send(self, message: Message, session: str = "") -> RpcAnswer:
+        """Send a request and return its answer, be it JSON or a stream of events.
+
+        Raises SessionLost, TooLarge, UnusableAnswer, ConnectionNotMade or ConnectionFailed.
+        """
+        async with self._post(message, session) as response:
+            if response.status == 404 and session:
+                raise SessionLost
+            document = await self._answer(message, response, session)
+            return RpcAnswer(document, response.status, response.headers.get("mcp-session-id", ""))
+
+    async def notify(self, message: Message, session: str) -> None:
+        """Send a notification, whose answer says nothing."""
+        async with self._post(message, session) as response:
+            await _read_out(response)
+
+    async def end(self, session: str) -> None:
+        """Tell the server that the session is over; one that does not let clients say so answers 405."""
+        headers = {"Mcp-Session-Id": session, "Mcp-Protocol-Version": UpstreamProtocol.SESSIONS.value}
+        async with self._pool.exchange(f"{self._delete_head}{_lines(headers)}\r\n".encode("latin-1")) as response:
+            await _read_out(response)
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+    def _post(self, message: Message, session: str) -> AbstractAsyncContextManager[Connection]:
+        headers = {**message.headers, "Content-Length": str(len(message.body))}
+        if session:
+            headers["Mcp-Session-Id"] = session
+        head = f"{self._post_head}{_lines(headers)}\r\n"
+        return self._pool.exchange(head.encode("latin-1") + message.body)
+
+    async def _answer(self, message: Message, response: Connection, session: str) -> dict[str, Any]:
+        assert message.request_id is not None
+        status = response.status
+        if status in (401, 403):
+            raise CredentialRefused("The tool server does not accept the gateway's credential.", status)
+        if status // 100 == 3:
+            raise UnusableAnswer("The tool server redirects, which is not followed.", status)
+        length = response.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > self._max_bytes:
+            raise TooLarge
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        stream = media_type == "text/event-stream"
+        received, body = 0, bytearray()
+        while part := await response.read():
+            received += len(part)
+            if received > self._max_bytes:
+                raise TooLarge
+            body += part
+            if stream:
+                end = _end_of_events(body, len(part))
+                for event in events(body[:end].decode(errors="replace")) if end else ():
+                    document = _decode(event.encode(), status)
+                    answer = answer_to(message.request_id, document)
+                    if answer is not None:
+                        return answer
+                    await self._hear(document, session)
+                del body[:end]
+        answer = None if stream else answer_to(message.request_id, _decode(bytes(body), status))
+        if answer is None:
+            raise UnusableAnswer(f"The tool server's answer (HTTP {status}) does not belong to the call.", status)
+        return answer
+
+    async def _hear(self, document: Any, session: str) -> None:
+        """What a stream says before the answer: progress and log lines are let pass, questions are refused."""
+        if says_tools_changed(document):
+            self.tools_changed()
+        refusal = refusal_of(document)
+        if refusal is not None:
+            await self.notify(
+                Message(None, refusal, {"Mcp-Protocol-Version": UpstreamProtocol.SESSIONS.value}), session
+            )
+
+
+def _end_of_events(body: bytearray, fresh: int) -> int:
+    """Up to where `body` holds whole events; its last `fresh` bytes were not looked at before. A server need not write
+    its answer and what it says afterwards (a comment that keeps the stream alive) in two pieces."""
+    if body.endswith(_EVENT_ENDS):
+        return len(body)
+    end = 0
+    for blank in _BLANK_LINE.finditer(body, max(0, len(body) - fresh - 3)):
+        end = blank.end()
+    return end
+
+
+def _decode(body: bytes, status: int) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise UnusableAnswer(f"The tool server's answer (HTTP {status}) is not JSON.", status) from None
+
+
+async def _read_out(response: Connection) -> None:
+    """Read the little that belongs to an answer without content, so that its connection can be used again."""
+    if response.headers.get("content-length") == "0" or response.status == 204:
+        await response.read()
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    """Header lines. Raises ValueError for a name or a value that would be more than one."""
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if lines.count("\n") != len(headers) or lines.count("\r") != len(headers) or "\0" in lines:
+        raise ValueError("a header holds a line end")
+    return lines
+
 
 MAX_UPSTREAM_SESSIONS = 1_000
 SESSION_ATTEMPTS = 2

@@ -21,16 +21,19 @@ from sentinel_rag.knowledge.stores.port import (
     Wanted,
     mismatch,
 )
-from sentinel_rag.knowledge.stores.rows.reading import RowReader, RowStoreState, moment_of
-from sentinel_rag.knowledge.stores.rows.schema import (
+from sentinel_rag.knowledge.stores.rows import (
     AT_ONCE,
     ChunkRow,
+    RowReader,
+    RowStoreState,
+    RowWriter,
     SpaceRow,
     conditions,
+    current_space,
     forget_unused_vectors,
     kept_vectors,
+    moment_of,
 )
-from sentinel_rag.knowledge.stores.rows.writing import RowWriter, current_space
 
 if TYPE_CHECKING:
     import numpy as np

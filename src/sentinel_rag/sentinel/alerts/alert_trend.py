@@ -21,8 +21,8 @@ from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts import newest_alerts
 from sentinel_rag.sentinel.alerts.alerts import severity_conditions
 from sentinel_rag.sentinel.arguments import window_from, within
-from sentinel_rag.sentinel.failures import together
-from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable
+from sentinel_rag.sentinel.response_bodies import together
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, build_result, delay_notes, lower_bound, ordered
 
 # A day on which the clocks change has 23 or 25 hours (in some places another number), and so has its bucket; edges are

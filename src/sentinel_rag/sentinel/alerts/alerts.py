@@ -26,7 +26,7 @@ from sentinel_rag.sentinel.entities.entities import (
     parse_entities,
 )
 from sentinel_rag.sentinel.logs.kql_literals import list_literal, string_literal
-from sentinel_rag.sentinel.logs.log_tables import json_cell, parse_dynamic
+from sentinel_rag.sentinel.logs.log_analytics import json_cell, parse_dynamic
 from sentinel_rag.sentinel.response_bodies import load_json
 from sentinel_rag.sentinel.workspace_view import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, one_line, shortened
 

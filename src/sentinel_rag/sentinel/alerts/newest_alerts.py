@@ -15,7 +15,7 @@ from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.arguments import since_before, within
 from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, list_literal
-from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable
 
 ALERT_TABLE = "SecurityAlert"
 ALERT_TIME = "TimeGenerated"

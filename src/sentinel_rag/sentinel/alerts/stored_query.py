@@ -19,10 +19,10 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, Que
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts.alerts import extended_properties
 from sentinel_rag.sentinel.arguments import read_span
-from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.freeform_query import without_chart
 from sentinel_rag.sentinel.logs.kql_literals import datetime_literal
-from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable
+from sentinel_rag.sentinel.response_bodies import together
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from sentinel_rag.sentinel.logs.kql_literals import (
     read_name,
     string_literal,
 )
-from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 # The net must catch every spelling of the JSON in `Entities` (doubled backslashes, \u escapes, a UPN split into Name

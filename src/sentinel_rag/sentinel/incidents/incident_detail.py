@@ -18,7 +18,6 @@ from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts import alerts, newest_alerts
 from sentinel_rag.sentinel.alerts.alerts import Alert
 from sentinel_rag.sentinel.entities.entities import LONGEST_TEXT, EntityTally, merged_properties
-from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents import incidents
 from sentinel_rag.sentinel.incidents.incident_live import (
     COMPACT_BYTES,
@@ -35,7 +34,8 @@ from sentinel_rag.sentinel.incidents.incident_live import (
 from sentinel_rag.sentinel.incidents.incident_resolution import resolve_incident
 from sentinel_rag.sentinel.incidents.incidents import IncidentLinks, is_merged, owner_name, reader_notes
 from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, list_literal
-from sentinel_rag.sentinel.logs.log_tables import LogsTable, parse_datetime, parse_dynamic
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable, parse_datetime, parse_dynamic
+from sentinel_rag.sentinel.response_bodies import together
 from sentinel_rag.sentinel.workspace_view import WHOLE_DESCRIPTION, WorkspaceView, build_result, one_line, shortened
 
 _WATCHED = (("Status", "Status"), ("Severity", "Severity"), ("Title", "Title"))

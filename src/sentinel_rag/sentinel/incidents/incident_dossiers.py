@@ -14,12 +14,11 @@ from typing import Any
 from sentinel_rag.sentinel.alerts import newest_alerts
 from sentinel_rag.sentinel.alerts.alerts import Alert, clean_name, techniques_of
 from sentinel_rag.sentinel.entities.entities import Entity, EntityTally, entity_name, kind_of
-from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents import incidents
 from sentinel_rag.sentinel.incidents.incident_resolution import Merge, merges_of
 from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, list_literal
-from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
-from sentinel_rag.sentinel.logs.log_tables import in_utc, parse_dynamic
+from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace, in_utc, parse_dynamic
+from sentinel_rag.sentinel.response_bodies import together
 from sentinel_rag.sentinel.rest import Incident, IncidentComment, SentinelRest
 
 _REST_NAMES = {

@@ -12,12 +12,12 @@ from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.arguments import severities_from, window_from
-from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incidents import incidents
 from sentinel_rag.sentinel.incidents.entity_search import EntityIncidents, incidents_naming
 from sentinel_rag.sentinel.incidents.incident_resolution import MOST_NAMED, left_out_note, merges_of
 from sentinel_rag.sentinel.logs.kql_literals import list_literal, read_name, readings_summary, string_literal
-from sentinel_rag.sentinel.logs.log_tables import LogsTable
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable
+from sentinel_rag.sentinel.response_bodies import together
 from sentinel_rag.sentinel.workspace_view import WorkspaceView, build_result, delay_notes, lower_bound, ordered
 
 

@@ -16,7 +16,7 @@ from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedErro
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts.alerts import RowBudget, row_budget
 from sentinel_rag.sentinel.incidents.incidents import owner_name
-from sentinel_rag.sentinel.logs.log_tables import parse_datetime, parse_dynamic
+from sentinel_rag.sentinel.logs.log_analytics import parse_datetime, parse_dynamic
 from sentinel_rag.sentinel.rest import Incident
 from sentinel_rag.sentinel.workspace_view import WHOLE_DESCRIPTION, WorkspaceView, one_line
 

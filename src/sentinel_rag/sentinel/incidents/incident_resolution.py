@@ -15,8 +15,7 @@ from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.alerts.newest_alerts import ALERT_TABLE
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE, alert_ids_of, is_merged, newest_versions
 from sentinel_rag.sentinel.logs.kql_literals import list_literal, string_literal
-from sentinel_rag.sentinel.logs.log_analytics import LogsWorkspace
-from sentinel_rag.sentinel.logs.log_tables import LogsTable, parse_dynamic
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable, LogsWorkspace, parse_dynamic
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 _GUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"

@@ -23,7 +23,7 @@ from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.incidents.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents.incidents import INCIDENT_TABLE, INCIDENT_TIME, UNASSIGNED, newest_versions
 from sentinel_rag.sentinel.logs.kql_literals import string_literal
-from sentinel_rag.sentinel.logs.log_tables import parse_datetime
+from sentinel_rag.sentinel.logs.log_analytics import parse_datetime
 from sentinel_rag.sentinel.rest import Incident, SentinelRest
 from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView, build_result, one_line, shortened
 

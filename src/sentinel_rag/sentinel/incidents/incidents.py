@@ -19,7 +19,7 @@ from sentinel_rag.sentinel.alerts.alerts import Alert
 from sentinel_rag.sentinel.alerts.newest_alerts import SEVERITY_RANK
 from sentinel_rag.sentinel.arguments import since_before, within
 from sentinel_rag.sentinel.logs.kql_literals import MOST_IDS_IN_A_QUERY, MOST_READ, list_literal, string_literal
-from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell, parse_dynamic
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable, json_cell, parse_dynamic
 from sentinel_rag.sentinel.workspace_view import (
     FEW_ROWS,
     LONGEST_DESCRIPTION,

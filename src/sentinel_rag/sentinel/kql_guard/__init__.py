@@ -4,8 +4,8 @@
 parser of kql_duckdb otherwise, stricter; both give an `analysis`, on which rules decide. Nothing here runs a query.
 """
 
-from sentinel_rag.sentinel.kql_guard.guard import KqlGuard
+from sentinel_rag.sentinel.kql_guard.analysis import COMPUTED_TIME, GuardReport, KqlProblem
 from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser, installed_parser
-from sentinel_rag.sentinel.kql_guard.report import COMPUTED_TIME, GuardReport, KqlProblem
+from sentinel_rag.sentinel.kql_guard.rules import KqlGuard
 
 __all__ = ["COMPUTED_TIME", "GuardReport", "KqlGuard", "KqlProblem", "OfficialParser", "installed_parser"]

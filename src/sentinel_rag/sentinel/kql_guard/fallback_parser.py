@@ -12,9 +12,21 @@ from collections.abc import Iterator
 from kql_duckdb import KnownTables, KqlError
 from kql_duckdb.engine import translate
 from kql_duckdb.syntax.parser import parse_all
-from sentinel_rag.sentinel.kql_guard.allowed_names import AGGREGATES, FUNCTIONS, PLUGINS, REFUSED_WORDS, STATEMENTS
-from sentinel_rag.sentinel.kql_guard.analysis import Analysis, Diagnostic, Place, Statement
-from sentinel_rag.sentinel.kql_guard.diagnostics import SYNTAX, UNCHECKED, UNKNOWN_NAME, Schema
+from sentinel_rag.sentinel.kql_guard.analysis import (
+    AGGREGATES,
+    FUNCTIONS,
+    PLUGINS,
+    REFUSED_WORDS,
+    STATEMENTS,
+    SYNTAX,
+    UNCHECKED,
+    UNKNOWN_NAME,
+    Analysis,
+    Diagnostic,
+    Place,
+    Schema,
+    Statement,
+)
 from sentinel_rag.sentinel.kql_guard.fallback_reader import FallbackReader, error, unchecked
 
 _MOST_ERRORS = 20

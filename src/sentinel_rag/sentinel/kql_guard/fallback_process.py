@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.sentinel.kql_guard.diagnostics import Schema, TextLimits
+from sentinel_rag.sentinel.kql_guard.analysis import Schema, TextLimits
 from sentinel_rag.sentinel.kql_guard.parser_process import ParserClient, ParserProcess
 
 _MOST_SCHEMAS = 8

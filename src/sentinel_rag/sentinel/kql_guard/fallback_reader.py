@@ -14,8 +14,15 @@ from kql_duckdb.functions import registry
 from kql_duckdb.syntax import ast
 from kql_duckdb.syntax.grammar import UNREAD
 from kql_duckdb.syntax.parser import LIST_OPERATORS
-from sentinel_rag.sentinel.kql_guard.allowed_names import AGGREGATES, FUNCTIONS, OPERATORS, REFUSED_WORDS
 from sentinel_rag.sentinel.kql_guard.analysis import (
+    AGGREGATES,
+    FUNCTIONS,
+    OPERATORS,
+    REFUSED_WORDS,
+    TIME_COLUMNS,
+    UNCHECKED,
+    UNKNOWN_FUNCTION,
+    UNKNOWN_TABLE,
     Block,
     Diagnostic,
     FunctionUse,
@@ -33,7 +40,6 @@ from sentinel_rag.sentinel.kql_guard.analysis import (
     Statement,
     words,
 )
-from sentinel_rag.sentinel.kql_guard.diagnostics import TIME_COLUMNS, UNCHECKED, UNKNOWN_FUNCTION, UNKNOWN_TABLE
 
 Schema = Mapping[str, Mapping[str, str]]
 

@@ -15,25 +15,27 @@ from datetime import UTC, datetime
 import msgspec
 
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.sentinel.kql_guard.analysis import Analysis, Diagnostic
-from sentinel_rag.sentinel.kql_guard.diagnostics import (
+from sentinel_rag.sentinel.kql_guard.analysis import (
     OTHER_RESOURCES,
     UNCHECKED,
     UNKNOWN_FUNCTION,
     UNKNOWN_NAME,
     UNKNOWN_TABLE,
+    Analysis,
+    Diagnostic,
+    KqlProblem,
+    Severity,
     TextLimits,
+    TextPlaces,
     diagnostic_problems,
     name_in,
     text_problems,
 )
 from sentinel_rag.sentinel.kql_guard.fallback_process import FALLBACK_LIMITS
-from sentinel_rag.sentinel.kql_guard.guard import report_of
 from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
 from sentinel_rag.sentinel.kql_guard.parser_process import ParserClient
-from sentinel_rag.sentinel.kql_guard.report import KqlProblem, Severity, TextPlaces
 from sentinel_rag.sentinel.kql_guard.rule_collections import FoundQuery
-from sentinel_rag.sentinel.kql_guard.rules import TIME, XDR_TIME, Demands
+from sentinel_rag.sentinel.kql_guard.rules import TIME, XDR_TIME, Demands, report_of
 
 Schema = Mapping[str, Mapping[str, str]]
 LIMITS = TextLimits(characters=100_000, depth=200)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError
-from sentinel_rag.sentinel.failures import certificate_error
 from sentinel_rag.sentinel.response_bodies import (
     LARGEST_BODY,
     UnusableBodyError,
+    certificate_error,
     error_object,
     innermost,
     load_json,

@@ -14,11 +14,10 @@ from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
 from sentinel_rag.language.attack import known_techniques
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.sentinel.arguments import nearest_hint, since_before, window_from
-from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.logs.kql_literals import NameReading, read_name, readings_summary
-from sentinel_rag.sentinel.logs.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.templates.template_parameters import TemplateParameter
-from sentinel_rag.sentinel.templates.template_registry import KqlTemplate
+from sentinel_rag.sentinel.logs.log_analytics import LogsTable, json_cell
+from sentinel_rag.sentinel.response_bodies import together
+from sentinel_rag.sentinel.templates.template_registry import KqlTemplate, TemplateParameter
 from sentinel_rag.sentinel.workspace_view import FEW_ROWS, WorkspaceView, build_result, delay_notes, told_result
 
 MOST_ROWS_COUNTED = 10_000

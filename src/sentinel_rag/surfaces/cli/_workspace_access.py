@@ -66,8 +66,7 @@ def workspace_access(settings: Settings, requested: str | None, *, writes: bool)
     # Zones that serve others leave this file alone, and the store itself keeps two of its writers apart.
     beside = state is not None and not state.private
     with nullcontext() if beside else home_to_itself(settings):
-        from sentinel_rag.workspace.operations import OPERATIONS
-        from sentinel_rag.workspace.workspace import Workspace
+        from sentinel_rag.workspace.workspace import OPERATIONS, Workspace
 
         with closing(Workspace.open(folder)) as opened:
             yield WorkspaceAccess(

@@ -522,7 +522,7 @@ def telemetry(settings: Settings) -> Finding:
     configuration = telemetry_configuration(wanted)
     if configuration is None or configuration["tracing"] is None:
         return fine(NAME, f"spans off (OTEL_EXPORTER_OTLP_ENDPOINT turns them on), {metrics}")
-    from sentinel_rag.telemetry.exporter import Collector
+    from sentinel_rag.telemetry.tracer import Collector
 
     collector = Collector(**configuration["tracing"]["collector"])
     at = urlsplit(collector.endpoint).netloc

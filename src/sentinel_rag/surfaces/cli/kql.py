@@ -38,7 +38,7 @@ from sentinel_rag.surfaces.rendering.visible import plain_cell, safe, safe_cell
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.kql_guard import GuardReport
-    from sentinel_rag.sentinel.logs.log_tables import LogsTable
+    from sentinel_rag.sentinel.logs.log_analytics import LogsTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,7 @@ def kql_access(settings: Settings, requested: str | None) -> Iterator[KqlAccess]
 
         yield KqlAccess(chosen.name, partial(azure_schema, chosen), partial(query_azure, chosen))
         return
-    from sentinel_rag.sentinel.logs.log_analytics import timespan_text
-    from sentinel_rag.sentinel.logs.log_tables import decode_table
+    from sentinel_rag.sentinel.logs.log_analytics import decode_table, timespan_text
     from sentinel_rag.surfaces.cli._workspace_access import workspace_access
     from sentinel_rag.workspace.table_schemas import reference_tables
 

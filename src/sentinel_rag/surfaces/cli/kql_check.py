@@ -18,7 +18,7 @@ from sentinel_rag.surfaces.cli._output import print_json
 from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 if TYPE_CHECKING:
-    from sentinel_rag.sentinel.kql_guard.report import KqlProblem
+    from sentinel_rag.sentinel.kql_guard.analysis import KqlProblem
     from sentinel_rag.sentinel.kql_guard.rule_collection_checks import QueryCheck
     from sentinel_rag.sentinel.kql_guard.rule_collections import RuleFile
 
@@ -186,7 +186,7 @@ def _schema_of_file(path: Path) -> Schema:
 
 def _placed(file: RuleFile, checks: list[QueryCheck]) -> Iterator[KqlProblem]:
     """The problems of a file's queries at their places in the file."""
-    from sentinel_rag.sentinel.kql_guard.report import KqlProblem
+    from sentinel_rag.sentinel.kql_guard.analysis import KqlProblem
 
     if file.fault:
         yield KqlProblem("unreadable", "error", file.fault, file.fault_line or 1, 1, 0)

@@ -10,8 +10,7 @@ from starlette.applications import Starlette
 
 from sentinel_rag.contracts.file_tools import FILE_TOOLS
 from sentinel_rag.tools.files.file_tools import FileRoot, FileTools
-from sentinel_rag.tools.mcp_frame import executor_app
-from sentinel_rag.tools.plain_calls import ToolAnswer
+from sentinel_rag.tools.mcp_frame import ToolAnswer, executor_app
 
 SAMPLE_FOLDER = Path(__file__).resolve().parent / "sample"
 """Files of our own, served while no folder is configured: `public/` and `confidential/`, as the policy's rules name

@@ -30,7 +30,7 @@ from sentinel_rag.contracts.file_tools import (
 )
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError, format_time, invalid_argument
-from sentinel_rag.tools.plain_calls import ToolAnswer, answer_of, failed, read_arguments
+from sentinel_rag.tools.mcp_frame import ToolAnswer, answer_of, failed, read_arguments
 
 # Nothing is guessed that could be guessed wrong: a text is UTF-8, or says by its byte order mark that it is UTF-16 or
 # UTF-32; everything else is called by its kind and left to the caller.

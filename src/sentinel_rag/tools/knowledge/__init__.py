@@ -10,8 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
-from sentinel_rag.tools.mcp_frame import executor_app
-from sentinel_rag.tools.plain_calls import ToolAnswer
+from sentinel_rag.tools.mcp_frame import ToolAnswer, executor_app
 
 if TYPE_CHECKING:
     from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools

@@ -53,7 +53,7 @@ from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, Knowledge
 from sentinel_rag.language.attack import known_tactics, known_techniques
 from sentinel_rag.language.notes import CodedNote, note
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
-from sentinel_rag.tools.plain_calls import ToolAnswer, answer_of, read_arguments
+from sentinel_rag.tools.mcp_frame import ToolAnswer, answer_of, read_arguments
 
 T = TypeVar("T")
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 
 from sentinel_rag.contracts.web_tools import WEB_TOOLS
-from sentinel_rag.tools.mcp_frame import Hints, executor_app
-from sentinel_rag.tools.plain_calls import ToolAnswer
+from sentinel_rag.tools.mcp_frame import Hints, ToolAnswer, executor_app
 
 if TYPE_CHECKING:
     from sentinel_rag.tools.web.search_providers import SearchProvider

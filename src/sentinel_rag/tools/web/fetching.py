@@ -25,7 +25,7 @@ from yarl import URL
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError, invalid_argument
-from sentinel_rag.tools.plain_calls import failed
+from sentinel_rag.tools.mcp_frame import failed
 from sentinel_rag.tools.web.page_text import PageText, is_readable, page_text
 
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 47}

@@ -21,7 +21,7 @@ from sentinel_rag.contracts.file_tools import BUNDLED_SAMPLE
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryFailedError
 from sentinel_rag.contracts.web_tools import BUNDLED_HOST
-from sentinel_rag.tools.plain_calls import failed
+from sentinel_rag.tools.mcp_frame import failed
 from sentinel_rag.tools.web.fetching import BodyTooLarge, Unreadable, bounded_body
 
 MAX_TITLE = 300

@@ -21,7 +21,7 @@ from sentinel_rag.contracts.web_tools import (
     MAX_URL_CHARACTERS,
     WEB_TOOLS,
 )
-from sentinel_rag.tools.plain_calls import ToolAnswer, answer_of, read_arguments
+from sentinel_rag.tools.mcp_frame import ToolAnswer, answer_of, read_arguments
 from sentinel_rag.tools.web.fetching import FetchedPage, PageFetcher
 from sentinel_rag.tools.web.page_text import PageText
 from sentinel_rag.tools.web.search_providers import SearchProvider, bundled_pages

@@ -17,10 +17,10 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.servers import bearer_token, same_secret
-from sentinel_rag.workspace.operations import OPERATIONS, WorkspaceOperation
 from sentinel_rag.workspace.serving.authentication import BodyTooLargeError, read_body
 from sentinel_rag.workspace.serving.faults import FaultSchedule, InjectedFault
 from sentinel_rag.workspace.serving.query_api import QueryCounts
+from sentinel_rag.workspace.workspace import OPERATIONS, WorkspaceOperation
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace

@@ -16,8 +16,10 @@ from starlette.routing import Route
 from sentinel_rag.workspace.incidents.bodies import (
     NotCurrentError,
     Row,
+    alert_body,
     bookmark_body,
     bookmark_entity,
+    entities_body,
     incident_body,
     read_bookmark,
     read_comment,
@@ -25,7 +27,6 @@ from sentinel_rag.workspace.incidents.bodies import (
     related_bookmark,
     relation_body,
 )
-from sentinel_rag.workspace.incidents.entity_bodies import alert_body, entities_body
 from sentinel_rag.workspace.incidents.incident_store import (
     MAX_BOOKMARKS,
     Author,

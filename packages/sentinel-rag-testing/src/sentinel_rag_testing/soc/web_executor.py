@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from sentinel_rag.app.serving import begin_zone, serve
 from sentinel_rag.contracts.web_tools import WEB_TOOLS
-from sentinel_rag.tools.mcp_frame import Hints, executor_app
-from sentinel_rag.tools.plain_calls import ToolAnswer
+from sentinel_rag.tools.mcp_frame import Hints, ToolAnswer, executor_app
 from sentinel_rag.tools.web import WebOptions, search_provider
 from sentinel_rag.tools.web.fetching import FetchBounds, PageFetcher
 from sentinel_rag.tools.web.web_tools import WebTools
