@@ -12,6 +12,7 @@ from starlette.routing import Route
 from sentinel_rag.gateway.app import create_app
 from sentinel_rag.gateway.openapi import OPERATIONS, PATH, document_of
 from sentinel_rag.gateway.policy import FixedPolicy, Policy
+from sentinel_rag.gateway.request_body import MAX_TOOL_NAME
 from sentinel_rag.gateway.responses import HTTP_STATUS
 from sentinel_rag.gateway.store import Scope, open_state
 from sentinel_rag_testing.running_gateway import RunningGateway
@@ -79,6 +80,8 @@ def test_the_document_is_valid_and_every_reference_leads_somewhere(app: Starlett
     for name in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
         assert name in document["components"]["schemas"]
     assert document["openapi"].startswith("3.1")
+    execute = document["components"]["schemas"]["Execute"]["properties"]
+    assert execute["tool_name"]["maxLength"] == MAX_TOOL_NAME
     identifiers = [found["operationId"] for each in document["paths"].values() for found in each.values()]
     assert len(set(identifiers)) == len(identifiers)
 
