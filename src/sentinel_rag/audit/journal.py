@@ -167,8 +167,10 @@ class Archive:
                     through_hash=gone[-1].last_hash.hex(),
                     older_than=format_time(older_than),
                 )
-                self._record(event, lambda connection: forget(connection, gone[-1].last))
+                # Signed before anything is out of reach: who dies in between leaves a whole journal.
+                self._record(event)
                 self._seal()
+                self._database.run_now(lambda connection: forget(connection, gone[-1].last))
                 self._finish()
             return gone
 
