@@ -187,11 +187,6 @@ def _pairs(text: str, names: re.Pattern[str], what: str) -> dict[str, str]:
     return found
 
 
-def _is_safe(endpoint: str) -> bool:
-    parts = urlsplit(endpoint)
-    return parts.scheme == "https" or parts.hostname in LOOPBACK_NAMES
-
-
 def _protocol(text: str) -> str:
     if text != PROTOCOL:
         raise ValueError(f"{text!r} is not spoken here; collectors take {PROTOCOL} on port 4318")
@@ -246,7 +241,7 @@ class TelemetrySettings:
 def read_telemetry(reader: SettingReader) -> TelemetrySettings:
     """The settings; problems go to the reader."""
     found = reader.of(TelemetrySettings)
-    if found.headers and found.endpoint is not None and not _is_safe(found.endpoint):
+    if found.headers and found.endpoint is not None and not protects_keys(found.endpoint):
         reader.problems.append("OTEL_EXPORTER_OTLP_ENDPOINT: plain http would send the headers unprotected: use https")
     reader.read("OTEL_EXPORTER_OTLP_PROTOCOL", _protocol, PROTOCOL)
     return replace(found, endpoint=None) if reader.read("OTEL_SDK_DISABLED", yes_or_no, False) else found
@@ -257,31 +252,28 @@ _HOST = re.compile(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-
 SEARCH_PROVIDERS = ("bundled", "searxng", "brave", "tavily")
 
 
-def table_names(text: str) -> tuple[str, ...]:
-    """Names by comma, each once."""
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    for name in names:
-        if not _TABLE.fullmatch(name):
-            raise ValueError(f"{name!r} is not a table name such as SigninLogs or Own_CL")
-    return names
+def _names(is_name: Callable[[str], object], wrong: str, shown: int | None = None) -> Callable[[str], tuple[str, ...]]:
+    """A converter of names by comma, each once. `wrong` says of a text, of which `shown` characters are told, that it
+    is none."""
+
+    def convert(text: str) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+        for name in names:
+            if not is_name(name):
+                raise ValueError(f"{name[:shown]!r} is {wrong}")
+        return names
+
+    return convert
 
 
-def reader_names(text: str) -> tuple[str, ...]:
-    """Names by comma, each once, of people or groups."""
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    for name in names:
-        if not is_reader_name(name):
-            raise ValueError(f"{name[:80]!r} is no name of a reader. {READER_NAMES}")
-    return names
+table_names = _names(_TABLE.fullmatch, "not a table name such as SigninLogs or Own_CL")
+reader_names = _names(is_reader_name, f"no name of a reader. {READER_NAMES}", 80)
+_host_names = _names(_HOST.fullmatch, "not a host name such as learn.microsoft.com (no scheme, port, path or *)")
 
 
 def host_names(text: str) -> tuple[str, ...]:
     """Host names by comma, in lower case, each once."""
-    names = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
-    for name in names:
-        if not _HOST.fullmatch(name):
-            raise ValueError(f"{name!r} is not a host name such as learn.microsoft.com (no scheme, port, path or *)")
-    return names
+    return _host_names(text.lower())
 
 
 def files_root(home: Path) -> Callable[[str], Path]:
@@ -314,8 +306,6 @@ def search_problems(provider: str, url: str | None, *, has_key: bool) -> list[st
 
 def search_address(text: str) -> str:
     """An http or https URL; plain http to any host, because a SearXNG instance takes no key."""
-    from urllib.parse import urlsplit
-
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
         raise ValueError(f"{text!r} is not an http or https URL")
@@ -324,8 +314,6 @@ def search_address(text: str) -> str:
 
 def protects_keys(url: str) -> bool:
     """True if what is sent there is not readable on the way: https, or this machine itself."""
-    from urllib.parse import urlsplit
-
     parts = urlsplit(url)
     return parts.scheme == "https" or parts.hostname in LOOPBACK_NAMES
 

@@ -9,7 +9,7 @@ import re
 import select
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -146,7 +146,7 @@ _WHERE = re.compile(
     r"failed: |(?<=host name )\"[^\"]*\" |(?<=resolve host )'[^']*'"
 )
 """How libpq and psycopg begin to say why a connection could not be made."""
-_WATCHFUL = {
+_WATCHFUL = {  # a network that went silent is noticed
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -234,8 +234,8 @@ class Connector:
         self.place = place
         self._setting = setting
         self._holds = holds
-        self.conninfo = _conninfo(place.url, setting)
-        self._secrets = _secrets(place.url)
+        self.conninfo = connection_text(place.url, _WATCHFUL, setting=setting)
+        self._secrets = secrets_of(place.url)
         self._made = threading.Event()
 
     def connect(self, *, read_only: bool = False) -> psycopg.Connection[Any]:
@@ -294,14 +294,8 @@ class Connector:
         )
 
     def _said(self, error: Exception) -> str:
-        """The first line: what comes behind it can quote rows. Where the server is stays unsaid, for this is told to
-        people who ask questions."""
-        primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-        text = (primary or str(error) or type(error).__name__).strip().split("\n")[0]
-        text = _WHERE.sub("", text)
-        for secret in self._secrets:
-            text = text.replace(secret, "********")
-        return text.rstrip(".")
+        """Where the server is stays unsaid, for this is told to people who ask questions."""
+        return said_without(self._secrets, error, _WHERE)
 
 
 def is_lost(connection: psycopg.Connection[Any], error: BaseException) -> bool:
@@ -338,7 +332,8 @@ def _make_schema(connection: psycopg.Connection[Any], schema: str) -> None:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
 
 
-def _secrets(url: str) -> list[str]:
+def secrets_of(url: str) -> list[str]:
+    """The texts of an address that nobody is told, the longest first."""
     given = urlsplit(url).password
     found = {url, *filter(None, (given, unquote(given or "")))}
     with suppress(psycopg.Error):
@@ -346,10 +341,21 @@ def _secrets(url: str) -> list[str]:
     return sorted(filter(None, found), key=len, reverse=True)
 
 
-def _conninfo(url: str, setting: str) -> str:
-    """The address with what it does not say itself: that a network which went silent is noticed, and, where it leads to
-    another machine, that TLS is demanded. Raises UnavailableError for one that PostgreSQL's client does not
-    understand."""
+def said_without(secrets: Sequence[str], error: Exception, unsaid: re.Pattern[str] | None = None) -> str:
+    """The first line of what PostgreSQL said, without `secrets` and what matches `unsaid`. What comes behind it can
+    quote rows."""
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    text = (primary or str(error) or type(error).__name__).strip().split("\n")[0]
+    if unsaid is not None:
+        text = unsaid.sub("", text)
+    for secret in secrets:
+        text = text.replace(secret, "********")
+    return text.rstrip(".")
+
+
+def connection_text(url: str, options: Mapping[str, str], *, setting: str) -> str:
+    """The address with those of `options` that it does not say itself, and, where it leads to another machine, TLS
+    demanded. Raises UnavailableError for one that PostgreSQL's client does not understand."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error:  # its text quotes the address
@@ -357,7 +363,7 @@ def _conninfo(url: str, setting: str) -> str:
             f"{setting} is no address that PostgreSQL's client understands.",
             next_step="Write postgresql://USER:PASSWORD@HOST/DATABASE; percent-encode special characters.",
         ) from None
-    added = dict(_WATCHFUL)
+    added = dict(options)
     hosts = [each for name in ("host", "hostaddr") for each in str(parts.get(name) or "").split(",")]
     if any(host and not host.startswith("/") and host not in _LOOPBACK for host in hosts):
         added["sslmode"] = "require"

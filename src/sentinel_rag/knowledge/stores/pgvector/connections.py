@@ -8,17 +8,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import psycopg
 from psycopg import Connection, errors, sql
 from psycopg.adapt import Dumper, Loader
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.postgres.connecting import connection_text, said_without, secrets_of
 
 if TYPE_CHECKING:
     from psycopg.abc import Buffer
@@ -198,7 +197,6 @@ CONNECT_S = 10
 READ_S = 30
 WRITE_S = 600
 LOCK_S = 30
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _KEEPALIVES = {
     "keepalives_idle": "30",
     "keepalives_interval": "10",
@@ -213,8 +211,8 @@ class PgvectorPool:
 
     def __init__(self, url: str, schema: str) -> None:
         self._schema = schema
-        self._scrub = _Scrub(url)
-        self._conninfo = _conninfo(url)
+        self._secrets = secrets_of(url)
+        self._conninfo = connection_text(url, _KEEPALIVES, setting="SENTINEL_KNOWLEDGE_URL")
         self._free: list[Connection[Any]] = []
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
@@ -339,56 +337,20 @@ class PgvectorPool:
             ) from None
         except errors.InsufficientPrivilege as error:
             raise UnavailableError(
-                f"PostgreSQL refuses this to the knowledge store's user: {self._scrub.said(error)}.",
+                f"PostgreSQL refuses this to the knowledge store's user: {said_without(self._secrets, error)}.",
                 next_step="Grant it the schema SENTINEL_KNOWLEDGE_SCHEMA, or create that as its owner.",
             ) from None
         except (_LostError, psycopg.OperationalError) as error:
             raise UnavailableError(
-                f"The knowledge store in PostgreSQL cannot be reached: {self._scrub.said(error)}.",
+                f"The knowledge store in PostgreSQL cannot be reached: {said_without(self._secrets, error)}.",
                 next_step="Check that its server runs, and SENTINEL_KNOWLEDGE_URL.",
             ) from None
         except psycopg.Error as error:
             raise UnavailableError(
-                f"The knowledge store in PostgreSQL cannot be used: {self._scrub.said(error)}.",
+                f"The knowledge store in PostgreSQL cannot be used: {said_without(self._secrets, error)}.",
                 next_step="Check the schema SENTINEL_KNOWLEDGE_SCHEMA and the log of its server.",
             ) from None
 
 
 class _LostError(Exception):
     """The connection, or the transaction, ended under the work."""
-
-
-class _Scrub:
-    """What PostgreSQL said, without the password of `url`."""
-
-    def __init__(self, url: str) -> None:
-        given = urlsplit(url).password
-        self._secrets = {url, *filter(None, (given, unquote(given or "")))}
-        with suppress(psycopg.Error):
-            self._secrets |= {str(value) for name, value in conninfo_to_dict(url).items() if "password" in name}
-
-    def said(self, error: Exception) -> str:
-        """The first line: what comes behind it can quote rows."""
-        primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-        text = (primary or str(error) or type(error).__name__).strip().split("\n")[0]
-        for secret in sorted(filter(None, self._secrets), key=len, reverse=True):
-            text = text.replace(secret, "********")
-        return text.rstrip(".")
-
-
-def _conninfo(url: str) -> str:
-    """The address with what it does not say itself: that a network which went silent is noticed, and, where it leads to
-    another machine, that TLS is demanded. Raises UnavailableError for one that PostgreSQL's client does not
-    understand."""
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.Error:  # its text quotes the address
-        raise UnavailableError(
-            "SENTINEL_KNOWLEDGE_URL is no address that PostgreSQL's client understands.",
-            next_step="Write postgresql://USER:PASSWORD@HOST/DATABASE; percent-encode special characters.",
-        ) from None
-    added = dict(_KEEPALIVES)
-    host = str(parts.get("host") or "")
-    if host and not host.startswith("/") and host not in _LOOPBACK:
-        added["sslmode"] = "require"
-    return make_conninfo(url, **{name: value for name, value in added.items() if name not in parts})
