@@ -6,7 +6,7 @@ import pytest
 
 from sentinel_rag.agent.answers.check import check_answer
 from sentinel_rag.agent.answers.evidence import ReadResults
-from sentinel_rag.agent.answers.repair import repair_request, repaired, source_request, sourced
+from sentinel_rag.agent.answers.repair import numbered_sentences, repair_request, repaired, sourced
 from sentinel_rag.contracts.evidence import SentenceState
 
 RAW = """# Incidents
@@ -104,7 +104,7 @@ UNCITED = """Incident 124 is High. **It has 8 alerts.** I would start there.
 
 def test_sources_that_are_given_afterwards_stand_behind_their_sentences(evidence: ReadResults) -> None:
     checked = check_answer(UNCITED, evidence)
-    request = source_request(checked)
+    request = numbered_sentences(checked)
     numbers = {line.partition(". ")[2]: line.partition(".")[0] for line in request.splitlines()}
     assert numbers["I would start there."] == "3"
     refs = ["c1.1", "[c1.1]", "-", "c1.2", "c1.1, c2.1", "c1.2."]
@@ -114,7 +114,7 @@ def test_sources_that_are_given_afterwards_stand_behind_their_sentences(evidence
     assert "| call Anna [c1.1, c2.1] |" in new
     assert "| 2 | 125 | Medium | [c1.2]" in new
     again = check_answer(new, evidence)
-    assert (again.text.split(), source_request(again)) == (checked.text.split(), "1. I would start there.")
+    assert (again.text.split(), numbered_sentences(again)) == (checked.text.split(), "1. I would start there.")
     assert {each.state for each in again.sentences} <= {SentenceState.VALUES_FOUND, SentenceState.OWN_WORDS}
 
 

@@ -84,7 +84,7 @@ async def test_a_small_context_is_left_to_the_model(desk):
     assert made(at) == []
 
 
-async def test_what_nobody_read_is_told_by_the_numbers_of_rows_until_it_is_read(desk):
+async def test_what_nobody_read_is_told_once_by_the_numbers_of_rows(desk):
     timeline = (
         "run_kql_query",
         {"template": "account_activity_timeline", "parameters": {"account": "ignore-all-rules"}},
@@ -92,10 +92,9 @@ async def test_what_nobody_read_is_told_by_the_numbers_of_rows_until_it_is_read(
     at = desk(calls_reply(timeline), ANSWER, gateway=estate(run_kql_query=rows_result([{"n": 1}])))
     await at.ask("What happened in incident 40?")
     first, second = (at.results(place)[-1].rpartition("</tool_result>")[2] for place in (0, 1))
-    assert "(Not read so far: account c1.4 in the logs (account_activity_timeline, ...); host c1.5 in the logs" in first
+    assert "(Not read so far: c1.4 (account_activity_timeline), c1.5 (process_on_host), c5.1 (get_incident" in first
     assert "ignore-all-rules" not in first, "a name out of rows is never told as a word of ours"
-    assert "account" not in second
-    assert "host c1.5" in second
+    assert "Not read so far" not in second, "it is told once"
 
 
 async def test_an_address_inside_is_not_followed_by_sign_ins(desk):
@@ -104,14 +103,15 @@ async def test_an_address_inside_is_not_followed_by_sign_ins(desk):
     at = desk(ANSWER, gateway=estate(get_incident_detail=rows_result([whole])))
     await at.ask("What happened in incident 40?")
     told = at.results()[-1].rpartition("</tool_result>")[2]
-    assert "ip c1.5 in the logs (signins_from_ip, ...)" in told
-    assert "ip c1.4, c1.6 in the logs (network_connections_to_ip, ...)" in told
+    assert "c1.5 (signins_from_ip)" in told
+    assert told.count("(network_connections_to_ip)") == 2
 
 
 async def test_incidents_of_a_short_list_that_nobody_opened_are_told(desk):
     at = desk(calls_reply(("query_incidents", {})), ANSWER)
     await at.ask("Which one is worst?")
-    assert "(Not read so far: incidents c1.1-" in at.results()[-1]
+    told = at.results()[-1].rpartition("(Not read so far: ")[2]
+    assert told.count("(get_incident_detail)") == told.count("c1.") > 1
 
 
 async def test_what_an_earlier_question_left_unread_is_not_told_again(desk):
@@ -123,9 +123,25 @@ async def test_what_an_earlier_question_left_unread_is_not_told_again(desk):
 
 
 async def test_who_shares_a_first_name_is_somebody_else(desk):
-    timeline = ("search_logs", {"text": "ignore-all.others@contoso.example"})
+    search = ("search_logs", {"text": "ignore-all.others@contoso.example"})
     whole = {**WHOLE, "entities": {"account": [{"kind": "account", "name": "ignore-all.rules@contoso.example"}]}}
     tools = estate(search_logs=rows_result([{"n": 1}]), get_incident_detail=rows_result([whole]))
-    at = desk(calls_reply(timeline), ANSWER, gateway=tools)
-    await at.ask("What happened in incident 40?")
-    assert "account c1.4 in the logs" in at.results()[-1]
+    at = desk(
+        calls_reply(search), calls_reply(("get_incident_detail", {"incident": "40"}), first=5), ANSWER, gateway=tools
+    )
+    await at.ask("What is behind the worst case?")
+    assert "c2.4 (account_activity_timeline)" in at.results()[-1]
+
+
+async def test_of_much_that_nobody_read_what_most_results_name_is_told(desk):
+    accounts = [{"kind": "account", "name": f"user{n}@contoso.example"} for n in range(9)]
+    whole = {**WHOLE, "entities": {"account": accounts}}
+    alerts = rows_result([{"alert_id": "a-9", "name": "Odd sign-in", "account": "user7@contoso.example"}])
+    at = desk(
+        calls_reply(("query_alerts", {})),
+        ANSWER,
+        gateway=estate(get_incident_detail=rows_result([whole]), query_alerts=alerts),
+    )
+    await at.ask("Compare incidents 40 and 18")
+    told = at.results()[-2].rpartition("(Not read so far: ")[2]
+    assert told.count("account_activity_timeline") <= 5

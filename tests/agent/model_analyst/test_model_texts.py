@@ -27,6 +27,7 @@ TEXTS = {
     ("rules", 13): "0d65d515c0f4b31b",
     ("rules", 14): "499711606826af70",
     ("rules", 15): "9a9b7ecbe92c8606",
+    ("rules", 16): "a8c8679ae5cde98e",
     ("rules_small", 1): "14605175a08843df",
     ("rules_small", 2): "95ff18f92a0c6c62",
     ("last_round", 2): "b22c551808253ac9",
@@ -38,7 +39,9 @@ TEXTS = {
     ("second_look", 3): "75ca214311ee2224",
     ("second_look", 4): "01ba27a1ccc6da36",
     ("second_look", 5): "a1e3c2712d451b19",
+    ("second_look", 6): "1fb98824772d6df2",
     ("redraft", 1): "cb1f25a6ecc88952",
+    ("redraft", 2): "a64ee8907de762d4",
     ("sources", 1): "e7bbb400aad63392",
 }
 """The beginning of the SHA-256 of each text by its version: another text is another version."""

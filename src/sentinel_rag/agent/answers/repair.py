@@ -26,7 +26,8 @@ A true sentence keeps its words and gets the citations that it lacks, of each ro
 what no row says call read_rows or compute, or once other tools that read. What you conclude is worded so ("probably",
 "I think"), without a citation. A line "n:" with nothing behind it drops the sentence. All other sentences stay as they
 are; do not send them."""
-_LINE = re.compile(r"\s{0,8}(?:[-*]\s{1,4})?\**(\d{1,4})\**\s?[:.)]\**(?:\s+(.*))?$")
+_LINE = re.compile(r"\s{0,8}(?:[-*]\s{1,4})?\**(\d{1,4}\+?)\**\s?[:.)]\**(?:\s+(.*))?$")
+_STOP_BEFORE_SOURCE = re.compile(r"([.!?。]\**)\s*(\[c\d[^\[\]]*\])$")
 _NO_STATEMENT = (UnitKind.HEAD, UnitKind.HEADING, UnitKind.CODE)
 _END_OF_SENTENCE = ".:;!?。"
 _COUNTER = re.compile(r"[\s*]*\[?\d{1,4}[.\]]?[\s*]*")
@@ -62,23 +63,38 @@ def repaired(raw: str, checked: CheckedAnswer, reply: str) -> str:
     `checked` is what `check_answer(raw, ...)` said. A number that was not asked for, or that comes twice, is left out.
     """
     given = _given(reply)
-    told = [(unit, given.get(number)) for number, _, unit in _listed(checked)]
+    told = [(unit, given.get(str(number))) for number, _, unit in _listed(checked)]
     return _changed(raw, [_change(raw, unit, text) for unit, text in told if text is not None])
 
 
-def _without_source(checked: CheckedAnswer) -> Iterator[tuple[int, Sentence, Unit]]:
-    """The sentences that cite nothing, with their number and place. Which of them are judgement the writer knows; an
-    absence ("no device shows a connection") holds nothing to tell it by."""
+def _numbered(checked: CheckedAnswer, *, cited: bool = False) -> Iterator[tuple[int, Sentence, Unit]]:
+    """The sentences that cite nothing, or all, with their number and place. Which of them are judgement the writer
+    knows; an absence ("no device shows a connection") holds nothing to tell it by."""
     pairs = zip(checked.sentences, checked.written, strict=False)
-    told = (pair for pair in pairs if not pair[1].cited and pair[1].kind not in _NO_STATEMENT)
+    told = (pair for pair in pairs if (cited or not pair[1].cited) and pair[1].kind not in _NO_STATEMENT)
     long = ((each, unit) for each, unit in told if len(each.text.split()) >= FEWEST_WORDS)
     for number, (sentence, unit) in enumerate(islice(long, MOST_WITHOUT_SOURCE), start=1):
         yield number, sentence, unit
 
 
-def source_request(checked: CheckedAnswer) -> str:
-    """The sentences that the writer is asked the sources of; empty if there are none."""
-    return "\n".join(f"{number}. {' '.join(each.text.split())}" for number, each, _ in _without_source(checked))
+def numbered_sentences(checked: CheckedAnswer, *, cited: bool = False) -> str:
+    """The sentences that the writer is asked the sources of, or all that it may change; empty if there are none."""
+    told = _numbered(checked, cited=cited)
+    return "\n".join(f"{number}. {' '.join(each.text.split())}" for number, each, _ in told)
+
+
+def rewritten(raw: str, checked: CheckedAnswer, reply: str) -> str | None:
+    """The answer with a list of changes: `4: other words`, `4:` without the sentence, `4+: one more behind it`. None
+    where the reply is no such list."""
+    lines = [line for line in reply.splitlines() if line.strip()]
+    if not lines or not all(map(_LINE.match, lines)):
+        return None
+    given, changes = _given(reply), list[_Change | None]()
+    for number, _, unit in _numbered(checked, cited=True):
+        told, more = given.get(str(number)), given.get(f"{number}+")
+        changes.append(None if told is None else _change(raw, unit, told))
+        changes.append(_added(raw, unit, more) if more else None)
+    return _changed(raw, changes)
 
 
 def sourced(raw: str, checked: CheckedAnswer, reply: str) -> str:
@@ -87,18 +103,19 @@ def sourced(raw: str, checked: CheckedAnswer, reply: str) -> str:
     A line of words is the sentence said otherwise, with its citations; `3: -` is the writer's judgement.
     """
     given = _given(reply)
-    told = [(unit, given.get(number) or "") for number, _, unit in _without_source(checked)]
+    told = [(unit, given.get(str(number)) or "") for number, _, unit in _numbered(checked)]
     return _changed(raw, [_change(raw, unit, text) for unit, text in told if any(map(str.isalnum, text))])
 
 
-def _given(reply: str) -> dict[int, str | None]:
+def _given(reply: str) -> dict[str, str | None]:
     """What stands behind each number of a reply; None for one that comes twice."""
-    given: dict[int, str | None] = {}
+    given: dict[str, str | None] = {}
     for line in reply.splitlines():
         match = _LINE.match(line)
         if match is not None:
-            number = int(match[1])
-            given[number] = None if number in given else (match[2] or "").strip()
+            number = match[1].lstrip("0")
+            text = _STOP_BEFORE_SOURCE.sub(r" \2\1", (match[2] or "").strip())
+            given[number] = None if number in given else text
     return given
 
 
@@ -132,6 +149,15 @@ def _change(raw: str, unit: Unit, text: str) -> _Change | None:
         marker = _MARKER.match(text)
         text = text[marker.end() :] if marker is not None else text
     return (start, end, text) if text.strip() else None
+
+
+def _added(raw: str, unit: Unit, text: str) -> _Change:
+    """A text behind a unit; a line of its own behind a line of a list or a table."""
+    (first, last), (start, end) = unit.line, unit.raw
+    if unit.kind is UnitKind.PROSE:
+        return end, end, f" {text}"
+    line = f"| {' | '.join(_cells(text))} |" if unit.kind is UnitKind.ROW else raw[first:start] + text
+    return last, last, f"\n{line}"
 
 
 def _changed_row(raw: str, unit: Unit, text: str) -> _Change | None:

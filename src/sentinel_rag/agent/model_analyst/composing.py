@@ -177,10 +177,13 @@ def _openings(turn: ModelTurn, ended: Ended) -> list[str]:
     return opening
 
 
-def _scope(turn: ModelTurn) -> list[str]:
-    """The line that says what was left out although nobody asked to leave it out."""
+def _scope(turn: ModelTurn, *, partly: bool = False) -> list[str]:
+    """The line that says what was left out although nobody asked to leave it out. What some of several calls left out
+    (`partly`) stands below the answer: the others may have looked further."""
     read = [run.call for run in turn.runs if run.worked and run.call.tool_name in turn.reading]
     alike = len({(call.tool_name, call.arguments.get("time_window")) for call in read}) == 1
+    if alike is partly:
+        return []
     line = scope_line(
         narrowed([*turn.memory.words], read, known=list(_known_texts(turn))), calls=1 if alike else len(read)
     )
@@ -236,6 +239,7 @@ def _closings(turn: ModelTurn, ended: Ended, checked: CheckedAnswer, words: Mapp
         words["defanged"]: turn.memory.defanged and bool(turn.runs),
         words["suspect"]: _warns(turn, checked, told),
         turn.warning: bool(turn.warning),
+        **dict.fromkeys(_scope(turn, partly=True), True),
         words["verify"]: analysed and bool(turn.runs) and "verified by a person" not in body,
         words["offer"]: offers and "implications" not in body,
     }

@@ -8,18 +8,16 @@ The gateway judges these calls like any other. Nothing is read before an order: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from ipaddress import ip_address, ip_network
-from itertools import groupby
 from typing import Any
 
 import anyio.to_thread
 import msgspec
 from msgspec import structs
 
-from sentinel_rag.agent.answers.results import Result, Results, Row
+from sentinel_rag.agent.answers.results import Results, Row
 from sentinel_rag.agent.model_analyst.tools import answer_calls
 from sentinel_rag.agent.model_analyst.turn import ModelTurn
 from sentinel_rag.agent.models.answer_parts import unused_id
@@ -29,6 +27,7 @@ from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.frame import short_name
 from sentinel_rag.language.frames.orders import read_order
+from sentinel_rag.language.literals import key
 
 MOST_INCIDENTS = 3
 MOST_ALERTS = 8
@@ -36,7 +35,7 @@ MOST_ALERTS = 8
 MOST_NAMED = {"account": 2, "host": 3}
 """Accounts and hosts of an incident whose other cases are read at once."""
 MOST_LISTED = 12
-"""Incidents of one list up to which those that nobody opened are told."""
+"""Incidents of one list up to which one that nobody opened is worth a look."""
 _WHOLE = {"detail", "remediation", "timeline", "events"}
 """What is asked of an incident that more than its own row answers."""
 OWN_RULES = "Azure Sentinel"
@@ -53,8 +52,12 @@ _INSIDE = tuple(map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"
 
 _OF_LOGS = ("run_kql_query", "search_logs")
 
+MOST_TOLD = 5
+"""Things that nobody has read of which a model is told at once."""
 Wanted = tuple[str, Mapping[str, Any]]
 """A tool and its arguments."""
+Unread = tuple[Row, str]
+"""A row, and the tool or the stored query that reads what is behind it."""
 
 
 async def first_look(gateway: ToolGateway, turn: ModelTurn, frame: Frame) -> None:
@@ -127,42 +130,54 @@ def _has_query(row: Row) -> bool:
 
 
 def with_not_read(answers: Sequence[ToolResultMessage], turn: ModelTurn) -> list[ToolResultMessage]:
-    """The answers with what is not read yet behind the last of them."""
-    told = not_read(turn.memory.results, frozenset(run.call.call_id for run in turn.runs))
-    if not answers or not told:
+    """The answers, and behind the last of them what is not read yet, each thing once in a question."""
+    things = [each for each in unread(turn) if _names(each[0]) not in turn.told_unread] if answers else []
+    turn.told_unread.update(_names(row) for row, _ in things)
+    if not things:
         return list(answers)
-    return [*answers[:-1], structs.replace(answers[-1], text=f"{answers[-1].text}\n{told}")]
+    text = f"{answers[-1].text}\n(Not read so far: {told(things)}. Read of it what decides your answer.)"
+    return [*answers[:-1], structs.replace(answers[-1], text=text)]
 
 
-def not_read(results: Results, fresh: frozenset[str]) -> str:
-    """What the `fresh` results name and nobody has looked at, by the numbers of its rows; empty if there is nothing.
+def told(things: Sequence[Unread]) -> str:
+    """By the numbers of their rows. The names in them stay out of it: it is told as no data, and an attacker may have
+    chosen them."""
+    return ", ".join(f"{row.ref} ({tool})" for row, tool in things)
 
-    The names in those rows stay out of it: it is told as no data, and an attacker may have chosen them.
-    """
+
+def unread(turn: ModelTurn, text: str | None = None) -> list[Unread]:
+    """What this question's results name, or of that what a text names too, and nobody has looked at: first what most
+    results of the conversation name."""
+    results, fresh = turn.memory.results, {run.call.call_id for run in turn.runs}
     dossiers = [each for each in results if each.tool == DOSSIER]
-    named = [each for each in dossiers if each.ref in fresh]
-    lists = [
-        each
-        for each in results
-        if each.ref in fresh and each.tool == "query_incidents" and len(each.rows) <= MOST_LISTED
-    ]
     opened = {str(row.cells.get("number")) for each in dossiers for row in each.rows if row.kind == "incident"}
     read = {str(each.arguments.get("alert_id")) for each in results if each.tool == EVENTS}
     asked = [_values(each.arguments) for each in results if each.tool in _OF_LOGS]
-    unopened = _told(lists, "incident", lambda row: str(row.cells.get("number")) in opened)
-    parts = [
-        f"raw rows behind alerts {alerts} ({EVENTS})"
-        if (alerts := _told(named, "alert", lambda row: not _has_query(row) or row.cells["alert_id"] in read))
-        else "",
-        *(
-            f"{kind} {found} in the logs ({query}, ...)"
-            for kind, query in _FOLLOWED
-            if (found := _told(named, kind, partial(_is_followed, query, asked)))
-        ),
-        f"incidents {unopened} ({DOSSIER})" if unopened else "",
+    found: dict[frozenset[str], Unread] = {}
+    for result in (each for each in results if each.ref in fresh):
+        listed = result.tool == "query_incidents" and len(result.rows) <= MOST_LISTED
+        for row in result.rows if listed or result.tool == DOSSIER else ():
+            if row.kind == "incident" and str(row.cells.get("number")) not in opened:
+                found.setdefault(_names(row), (row, DOSSIER))
+            elif _has_query(row) and row.cells["alert_id"] not in read:
+                found.setdefault(_names(row), (row, EVENTS))
+            for kind, query in _FOLLOWED if not listed else ():
+                if row.kind == kind and not _is_followed(query, asked, row):
+                    found.setdefault(_names(row), (row, query))
+    said = None if text is None else f" {key(text.replace('[.]', '.'))} "
+    things = [
+        (names, thing)
+        for names, thing in found.items()
+        if said is None or any(f" {key(name)} " in said for name in names)
     ]
-    told = "; ".join(part for part in parts if part)
-    return f"(Not read so far: {told}. Read what your answer will rest on, and leave the rest.)" if told else ""
+    cells = {
+        each.ref: f" {key(' '.join(str(cell) for row in each.rows for cell in row.cells.values()))} "
+        for each in results
+    }
+    touched = {
+        names: sum(any(f" {key(name)} " in held for name in names) for held in cells.values()) for names, _ in things
+    }
+    return [thing for names, thing in sorted(things, key=lambda each: -touched[each[0]])][:MOST_TOLD]
 
 
 def _is_followed(query: str, asked: Sequence[frozenset[str]], row: Row) -> bool:
@@ -173,21 +188,6 @@ def _is_followed(query: str, asked: Sequence[frozenset[str]], row: Row) -> bool:
             if any(address in each for each in _INSIDE) is not (query == _FOLLOWED[-1][1]):
                 return True
     return any(_names(row) & said for said in asked)
-
-
-def _told(results: Sequence[Result], kind: str, known: Callable[[Row], bool]) -> str:
-    """The rows of a kind that are not `known`, as they are cited: `c1.3-5, c2.1`; each thing once."""
-    seen: set[frozenset[str]] = set()
-    found: list[Row] = []
-    for row in (row for result in results for row in result.rows if row.kind == kind):
-        if not known(row) and _names(row) not in seen:
-            seen.add(_names(row))
-            found.append(row)
-    runs = groupby(
-        enumerate(found[:MOST_LISTED]), lambda pair: (pair[1].ref.partition(".")[0], pair[1].number - pair[0])
-    )
-    listed = [[row for _, row in run] for _, run in runs]
-    return ", ".join(run[0].ref if len(run) == 1 else f"{run[0].ref}-{run[-1].number}" for run in listed)
 
 
 def _names(row: Row) -> frozenset[str]:

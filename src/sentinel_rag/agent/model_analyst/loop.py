@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -22,12 +22,12 @@ import anyio.to_thread
 from msgspec import structs
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer, gives_few_sources
-from sentinel_rag.agent.answers.repair import repair_request, repaired, source_request, sourced
+from sentinel_rag.agent.answers.repair import numbered_sentences, repair_request, repaired, rewritten, sourced
 from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.model_analyst.answer_text import Draft, shown, with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.composing import draft_opening
-from sentinel_rag.agent.model_analyst.first_look import with_not_read
+from sentinel_rag.agent.model_analyst.first_look import told, unread, with_not_read
 from sentinel_rag.agent.model_analyst.tools import answer_calls, is_own, unanswered
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, ModelTurn
 from sentinel_rag.agent.models.answer_parts import unused_id
@@ -262,21 +262,23 @@ async def checked(turn: ModelTurn, text: str) -> CheckedAnswer | None:
         return None
 
 
-def _draft(turn: ModelTurn, out_of_rounds: bool) -> Draft:
+def _new_draft(turn: ModelTurn, out_of_rounds: bool) -> Draft:
     return Draft(turn.memory.evidence, opening=draft_opening(turn, out_of_rounds=out_of_rounds))
 
 
 async def _rounds(gateway: ToolGateway, models: TieredModels, turn: ModelTurn) -> Ended:
     limits = turn.limits
     urged: list[ModelMessage] = []
-    drafted: list[ModelMessage] = []
+    draft: _Draft | None = None
     turn.say("Thinking...")
     while True:
         spent = turn.rounds >= limits.rounds or turn.calls >= limits.calls
         out = spent or turn.faulty_rounds >= limits.faulty_rounds
-        turn.new_draft = partial(_draft, turn, spent)
-        extra = [*drafted, UserMessage(prompt("last_round").text)] if out else [*drafted, *urged]
-        finished = await _ask(models, turn, tool_choice=ToolChoice.NONE if out else ToolChoice.AUTO, extra=extra)
+        turn.new_draft = partial(_new_draft, turn, spent)
+        extra = [*urged] if draft is None else draft.messages("redraft")
+        extra += [UserMessage(prompt("last_round").text)] if out else []
+        choice = ToolChoice.NONE if out else ToolChoice.AUTO
+        finished = await _ask(models, turn, tool_choice=choice, extra=extra, shown=draft is None)
         message = finished.message
         message = with_calls(structs.replace(message, text=without_reasoning(message.text)), turn.reading)
         finished = replace(finished, message=message)
@@ -286,13 +288,14 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: ModelTurn) -
                 urged = [message, UserMessage(prompt("query_first").text)]
                 continue
             ended = _ended(finished, turn, spent)
-            more = None if out or drafted or not ended.whole else await _second_look(models, turn, ended.text)
-            if more is None:
+            if draft is not None:
+                return draft.after(ended)
+            draft = None if out or not ended.whole else await _worth_a_look(turn, ended)
+            more = None if draft is None else await _second_look(models, turn, draft)
+            if draft is None or more is None:
                 return ended
             if not more.message.tool_calls:
-                again = _ended(more, turn, spent)
-                return again if again.whole else ended
-            drafted = [AssistantMessage(ended.text), UserMessage(prompt("redraft").text)]
+                return draft.after(_ended(more, turn, spent))
             finished, message = more, more.message
         urged = []
         message = _with_fresh_ids(message, turn)
@@ -303,28 +306,57 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: ModelTurn) -
             return _ended(finished, turn, spent)
         turn.rounds += 1
         answers = await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
-        for answer in _with_word(answers, turn, limits.rounds - turn.rounds):
+        for answer in _with_word(answers, turn, limits.rounds - turn.rounds, drafted=draft is not None):
             turn.memory.history.add(answer)
         # Off the event loop: a thousand rows take most of a second to read.
         await anyio.to_thread.run_sync(lambda: turn.memory.evidence.update())
         turn.say("Reading the results...")
 
 
-async def _second_look(models: TieredModels, turn: ModelTurn, text: str) -> Finished | None:
-    """The calls that the model still makes once it has read its answer as its reader will, or the answer written anew;
-    None where it stands, and where it is short, rests on no call, or there is little left to look with."""
-    if len(text) < LOOKED_AT or not turn.rounds or turn.limits.rounds - turn.rounds < ROUNDS_KEPT:
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """An answer that its writer looks at once more. `open` is what it rests on and nobody has read."""
+
+    ended: Ended
+    found: CheckedAnswer
+    open: str
+
+    def messages(self, name: str) -> list[ModelMessage]:
+        """The draft, and what its writer is asked about it."""
+        asked = f"{prompt(name).text.format(self.open)}\n{numbered_sentences(self.found, cited=True)}"
+        return [AssistantMessage(self.ended.text), UserMessage(asked)]
+
+    def after(self, reply: Ended) -> Ended:
+        """The answer with the changes of a reply, or the reply that was written in its place; else as it stands."""
+        if not reply.whole:
+            return self.ended
+        changed = rewritten(self.ended.text, self.found, reply.text)
+        if changed is not None:
+            return replace(self.ended, text=changed)
+        return reply if len(reply.text) >= len(self.ended.text) * REWRITTEN else self.ended
+
+
+async def _worth_a_look(turn: ModelTurn, ended: Ended) -> _Draft | None:
+    """The answer as a draft; None where it is short, rests on no call, names nothing that is left to read, or where
+    there is little left to read it with."""
+    if len(ended.text) < LOOKED_AT or not turn.rounds or turn.limits.rounds - turn.rounds < ROUNDS_KEPT:
         return None
     if turn.acted or turn.time_left_share < LOOK_SHARE or turn.memory.history.budget.total < SMALL_CONTEXT_TOKENS:
         return None
+    things = unread(turn, ended.text)
+    ended = replace(ended, text=shown(ended.text))  # the form that is numbered, so that places in it agree
+    found = await checked(turn, ended.text) if things else None
+    return None if found is None else _Draft(ended, found, told(things))
+
+
+async def _second_look(models: TieredModels, turn: ModelTurn, draft: _Draft) -> Finished | None:
+    """What the model replies once it has read its answer as its reader will: calls, changes, or nothing of both."""
     turn.say(LOOKING)
-    extra: list[ModelMessage] = [AssistantMessage(text), UserMessage(prompt("second_look").text)]
     try:
-        more = await _ask(models, turn, extra=extra, shown=False)
+        more = await _ask(models, turn, extra=draft.messages("second_look"), shown=False)
     except (ModelError, ConfigurationError):
         return None
-    calls, rewritten = more.message.tool_calls, len(more.message.text) >= len(text) * REWRITTEN
-    return more if all(call.name in turn.reading for call in calls) and (calls or rewritten) else None
+    return more if all(call.name in turn.reading for call in more.message.tool_calls) else None
 
 
 async def _states_unasked(turn: ModelTurn, text: str) -> bool:
@@ -342,7 +374,7 @@ async def _sourced(gateway: ToolGateway, models: TieredModels, turn: ModelTurn, 
     not for the reader. A small model, which is told to cite as it writes, is not asked again."""
     if not gives_few_sources(found) or turn.memory.history.budget.total < SMALL_CONTEXT_TOKENS:
         return text
-    request = f"{prompt('sources').text}\n{source_request(found)}"
+    request = f"{prompt('sources').text}\n{numbered_sentences(found)}"
     reply = await _asked_back(gateway, models, turn, text, request, GIVING_SOURCES)
     return sourced(text, found, reply) if reply else text
 
@@ -397,13 +429,15 @@ def _ended(finished: Finished, turn: ModelTurn, out: bool) -> Ended:
     )
 
 
-def _with_word(answers: Sequence[ToolResultMessage], turn: ModelTurn, left: int) -> list[ToolResultMessage]:
+def _with_word(
+    answers: Sequence[ToolResultMessage], turn: ModelTurn, left: int, *, drafted: bool
+) -> list[ToolResultMessage]:
     """The answers, and behind them what is not read yet, and how many rounds are left for it."""
-    told = with_not_read(answers, turn) if left > 0 else list(answers)
-    if left > ROUNDS_TOLD or not told:
-        return told
-    rounds = f"{told[-1].text}\n(Rounds of tool calls left for this question: {max(0, left)}.)"
-    return [*told[:-1], structs.replace(told[-1], text=rounds)]
+    more = with_not_read(answers, turn) if left > 0 and not drafted else list(answers)
+    if left > ROUNDS_TOLD or not more:
+        return more
+    rounds = f"{more[-1].text}\n(Rounds of tool calls left for this question: {max(0, left)}.)"
+    return [*more[:-1], structs.replace(more[-1], text=rounds)]
 
 
 def _with_fresh_ids(message: AssistantMessage, turn: ModelTurn, extra: Sequence[ModelMessage] = ()) -> AssistantMessage:

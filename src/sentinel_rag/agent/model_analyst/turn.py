@@ -300,6 +300,8 @@ class ModelTurn:
     """What a person has been shown of the answer."""
     refused_tools: dict[str, str] = field(default_factory=dict)
     """Tools that the state of the session forbids, with the reason."""
+    told_unread: set[frozenset[str]] = field(default_factory=set)
+    """The names of what the model was told that nobody has read."""
     features: QuestionFeatures = field(init=False)
     """What the rule of tiers, and the notices of an answer, read of the question."""
 
