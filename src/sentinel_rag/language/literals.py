@@ -614,16 +614,10 @@ def _number_word(text: str, plain: list[str], raws: Raws, at: int, lexicon: Lexi
         counted = at > 1 and (plain[at - 2] in lexicon.numbers or lexicon.has("part_of", plain[at - 2]))
         if not counted and not text[: raws[at - 1][1]].rstrip()[-1:].isdigit():
             near = _bound(before[:-1], lexicon)
-            opened = raws[at - 1][1]
-            yield Literal(
-                Kind.DURATION,
-                1.0,
-                text[opened:end],
-                opened,
-                end,
-                "~" if near == "=" else near,
-                lexicon.time_units[word],
-            )
+            part = lexicon.fractions.get(plain[at - 2], 100) / 100 if at > 1 else 1.0  # `half an hour`
+            opened = raws[at - 1 - (part < 1)][1]
+            bound, size = "~" if near == "=" else near, lexicon.time_units[word]
+            yield Literal(Kind.DURATION, part, text[opened:end], opened, end, bound, size)
 
 
 def row_time(text: str) -> datetime | None:

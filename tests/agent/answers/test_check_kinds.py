@@ -37,6 +37,13 @@ def evidence() -> ReadResults:
     held.add(read("c2", "run_kql_query", DAYS))
     held.add(read("c3", "get_incident_detail", DOSSIER))
     held.add(read("c4", "run_kql_query", LOGONS))
+    asked = {"template": "logons_by_authentication", "parameters": {"account": "siobhan", "code": "50126"}}
+    hosts = [{"Computer": "wks-01.corp.example", "Logons": 4}, {"Computer": "wks-02.corp.example", "Logons": 6}]
+    held.add(replace(read("c8", "run_kql_query", hosts), arguments=asked))
+    held.add(read("c9", "run_kql_query", [{"SourceIP": "10.20.0.26", "Bytes": 4_600_000, "Port": 443}]))
+    held.add(
+        read("c10", "run_kql_query", [{"Device": "srv-file-01", "Address": "10.20.0.26", "Time": "2026-11-02T01:00Z"}])
+    )
     for ref, name in (("c6", "setup.exe"),):
         arguments = {"template": "process_by_name", "parameters": {"process": name}}
         held.add(replace(read(ref, "run_kql_query", []), arguments=arguments))
@@ -45,6 +52,18 @@ def evidence() -> ReadResults:
 
 
 CASES = [
+    # what a call was asked for is true of its rows
+    (FOUND, "siobhan had 4 logons on wks-01 and 6 on wks-02, with code 50126 [c8.1, c8.2]."),
+    (NOT, "asa.oberg had 4 logons on wks-01 [c8.1]."),
+    (NOT, "siobhan had 4 logons on wks-01, with code 50127 [c8.1]."),
+    # the row that tells whose address it is stands beside the row of the address
+    (FOUND, "srv-file-01 had 4600000 bytes over port 443 [c9.1, c10.1]."),
+    (SOURCE, "srv-file-01 had 4600000 bytes over port 443 [c9.1]."),
+    (NOT, "srv-file-01 had 4700000 bytes over port 443 [c9.1, c10.1]."),
+    # a part of an hour, and a manner of speaking
+    (SOURCE, "That is only half the story: 124 is High [c1.1]."),
+    (SOURCE, "124 is High, no “same scanners at work” [c1.1]."),
+    (NOT, "The comment of 124 says “same scanners at work” [c1.1]."),
     # what a team did is a state of the rows; what the writer did is a call's
     (FOUND, "What we closed is told elsewhere; 124 is High [c1.1]."),
     (NOT, "I closed 124, it is High [c1.1]."),

@@ -587,13 +587,15 @@ def _needs_none(
 
 
 def _counts_what_is_told(literal: Literal, sentence: ReadSentence) -> bool:
-    """`seven other hosts`, `the last three that I read`: a small count in words, of what no row is called."""
-    if literal.kind is not Kind.NUMBER or not literal.raw.isalpha() or literal in sentence.thing_numbers:
+    """`seven other hosts`, `the last three that I read`, `half the story`: a small count in words, of what no row is
+    called."""
+    if not literal.raw.isalpha() or literal in sentence.thing_numbers:
         return False
     behind = sentence.inside(literal.start, sentence.words_after(literal.start, 1))
     others = any(sentence.says(word, "others") for word in behind)
     bare = not sentence.counted(literal) and all(word.text in plain_words() for word in behind)
-    return literal.number >= 2 and (others or bare) and not any(sentence.says(word, "part_of") for word in behind)
+    told = literal.kind is Kind.NUMBER and literal.number >= 2 and (others or bare)
+    return literal.kind is Kind.PERCENT or (told and not any(sentence.says(word, "part_of") for word in behind))
 
 
 def _rows_of_thing(literal: Literal, sentence: ReadSentence, verdict: Verdict) -> list[str]:
@@ -627,7 +629,11 @@ def _row_beside(literal: Literal, sentence: ReadSentence, verdict: Verdict, know
     elif not numbered:
         named += [each for each in verdict.support if each.kind is Kind.MOMENT and each.value.minute is not None]
     cited = _rows_cited(verdict, evidence)
-    beside = evidence.heads_of(verdict.refs).union(evidence.dossier_of(cited), *map(evidence.holders, named))
+    addresses = sorted({address for facts in cited for address in facts.addresses})[:MOST_TRIED]
+    known_by = [Literal(Kind.ID, key(each), each, 0, 0, domain="ip") for each in addresses if not numbered]
+    beside = evidence.heads_of(verdict.refs).union(
+        evidence.dossier_of(cited), *map(evidence.holders, (*named, *known_by))
+    )
     there = evidence.holders(literal) & beside
     if label or not there:
         return min(there, default="")

@@ -119,7 +119,7 @@ class Comparison:
         """Fill `support` and `missing`."""
         for literal in self.literals:
             held = self._rows_with(literal)
-            if held is None and (literal in self.granted or self._is_denied_time(literal)):
+            if held is None and (literal in self.granted or self._is_denied_time(literal) or self._is_now(literal)):
                 continue
             if held is not None:
                 self.support[literal] = held
@@ -131,6 +131,10 @@ class Comparison:
                 self._may_be_a_word(literal) or self.sentence.is_emphasis(literal) or self.sentence.refers(literal)
             ):
                 self.missing.append(literal)
+
+    def _is_now(self, literal: Literal) -> bool:
+        """`as of 1 December, 11:30`: the time of the question."""
+        return literal.kind is Kind.MOMENT and self.evidence.is_now(literal.value, ())
 
     def _is_denied_time(self, literal: Literal) -> bool:
         """`not at 02:08`, `for 19:56 the log has no row`: a time at which the cited result has nothing."""
@@ -253,6 +257,8 @@ class Comparison:
             return any(map(self._speaks_of, heads)) or self._is_in_window(literal)
         if literal.kind in STRONG_NAMES and any(self._is_of_all_counted(literal, facts) for facts in self.computed):
             return True
+        if literal.kind is Kind.NUMBER and literal.number >= MANY_ROWS and literal.raw.isdigit():
+            return any(f" {literal.raw} " in head.asked for head in self.heads)  # what a query chose rows by
         if literal.kind not in (Kind.ID, Kind.NAME):
             return False
         names = {str(literal.value), self.evidence.names.aliases.get(str(literal.value), str(literal.value))}

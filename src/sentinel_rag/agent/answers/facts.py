@@ -51,6 +51,15 @@ def near(literal: Literal, value: float, slack: float = 0.0) -> bool:
     return abs(value - want) <= max(slack, 0.0 if not duration else 0.5 if want > 2 else 0.25, 0.05)
 
 
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}")
+
+
+def _values_of(cell: object) -> tuple[object, ...]:
+    if isinstance(cell, Mapping):
+        return tuple(cell.values())
+    return tuple(cell) if isinstance(cell, tuple | list) else (cell,)
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """The cell or total that a literal was found in."""
@@ -181,6 +190,13 @@ class Facts:
             return got in OPEN_STATES
         own = got is not None and self.is_thing
         return got == literal.value or f" {fold(str(literal.value))} " in (self.asked if own else self.own_words)
+
+    @cached_property
+    def addresses(self) -> frozenset[str]:
+        """The network addresses among its cells, and those that its call was asked for."""
+        asked = [*self.result.arguments.values(), self.result.arguments.get("parameters")]
+        given = [value for each in (*asked, *self.cells.values()) for value in _values_of(each)]
+        return frozenset(value for value in given if isinstance(value, str) and _ADDRESS.fullmatch(value))
 
     @cached_property
     def own_words(self) -> str:

@@ -384,17 +384,43 @@ def belong_together(of: Comparison) -> str:
             if other.value != literal.value
             and (mine & cited or theirs & cited or of.sentence.clause_start(other.start) == start)
         ]
-        told = literal.kind is Kind.MOMENT and _is_told(of, literal)
+        told = _is_told(of, literal) or _was_asked_for_another(of, literal) or _has_address_of_another(of, literal)
         if others and not told and not any(mine & theirs for theirs in others):
             return f"“{literal.raw}” stands in {min(mine)}, which holds nothing else of the sentence"
     return ""
 
 
-def _is_told(of: Comparison, moment: Literal) -> bool:
-    """`it made connections until 21:28`: the row of a time has a word of its clause, in a cell or as a column."""
-    words = of.sentence.inside(moment.start, of.sentence.words)
-    stems = [word.text[:STEM] for word in words if len(word.text) >= STEM and word.text not in plain_words()]
-    return any(facts.says(stem, quoted=False) for facts in of.support[moment] for stem in stems)
+def _is_told(of: Comparison, literal: Literal) -> bool:
+    """`it made connections until 21:28`: the cited row of a time, or of a name, has words of its clause, in a cell or,
+    of a time, as a column."""
+    words = of.sentence.inside(literal.start, of.sentence.words)
+    words = tuple(word for word in words if not literal.start <= word.start < literal.end)
+    stems = {word.text[:STEM] for word in words if len(word.text) >= STEM and word.text not in plain_words()}
+    if literal.kind is Kind.MOMENT:
+        return any(facts.says(stem, quoted=False) for facts in of.support[literal] for stem in stems)
+    named = literal not in of.sentence.thing_numbers and not of.borrowed
+    cited = [facts for facts in of.support[literal] if facts.ref in of.cited and named]
+    return any(sum(f" {stem}" in facts.words for stem in stems) >= FEWEST_TOLD for facts in cited)
+
+
+FEWEST_TOLD = 2
+"""Words of a clause that a row must have for a name in it to be told of that row."""
+
+
+def _was_asked_for_another(of: Comparison, literal: Literal) -> bool:
+    """Whether the rows of a literal came of a call that was asked for another name of the sentence."""
+    asked = {of.evidence.whole(facts.result).asked for facts in of.support[literal]}
+    names = {str(each.value) for each in of.sentence.of_kind(Kind.ID, Kind.NAME) if each.value != literal.value}
+    names |= {of.evidence.names.aliases.get(name, name) for name in names}
+    return any(f" {name} " in each for each in asked for name in names)
+
+
+def _has_address_of_another(of: Comparison, literal: Literal) -> bool:
+    """`srv-1 sent 4 GB [the traffic of 10.0.0.5, the row with 10.0.0.5 of srv-1]`: the row of a name has the address of
+    another cited row."""
+    mine = {address for facts in of.support[literal] for address in facts.addresses}
+    others = (facts for facts in of.plain if facts not in of.support[literal])
+    return literal.kind in (Kind.ID, Kind.NAME) and any(not mine.isdisjoint(facts.addresses) for facts in others)
 
 
 def _held_in_wholes(of: Comparison, literal: Literal) -> Iterator[Facts]:

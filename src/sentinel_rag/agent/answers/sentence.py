@@ -31,6 +31,8 @@ _LONGEST_BID = 24
 """Words of a sentence that may ask with its last one."""
 _MOST_RANKS = 100
 LARGE = 10_000
+_FEW_WORDS = 6
+"""Words of a manner of speaking between quotation marks."""
 """From this on a number is as good as a name."""
 _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
 _LIST_NUMBER = re.compile(r"[\s*_|]*(?:\[\d{1,2}\]|\d{1,2}[.)](?=\s))")
@@ -344,10 +346,11 @@ class ReadSentence:
         return any(not self.is_emphasis(literal) for literal in texts)
 
     def is_emphasis(self, literal: Literal) -> bool:
-        """One or two plain words between quotation marks that no row holds, and that nobody is said to have said: a
-        manner of speaking (`the “clean” host`)."""
+        """A few plain words between quotation marks that no row holds, and that nobody is said to have said: a
+        manner of speaking (`the “clean” host`, `no “same attack”`)."""
         letters = literal.raw[1:-1].replace(" ", "")
-        words = literal.kind is Kind.TEXT and len(str(literal.value).split()) <= 2 and literal.quoted_by != "`"
+        few = len(str(literal.value).split()) <= (_FEW_WORDS if self.part != "comment" else 2)
+        words = literal.kind is Kind.TEXT and few and literal.quoted_by != "`"
         opens = not self.text[: literal.start].strip("*_ ")
         if not words or not (letters.isalpha() and letters[opens:].islower()) or self.has("tells"):
             return False
