@@ -436,7 +436,7 @@ const WEEK_S = 7 * DAY_S;
 function Weeks({ closed, workspace }: { closed: Look<Listed>; workspace: string }): JSX.Element {
   const summary = useLook<Rows<Incident, ThreatSummary>>("get_threat_summary", { time_window: "last_7d", workspace });
   return (
-    <Reading title="This week against the last" look={summary}>
+    <Reading title="7 days against the 7 before" look={summary}>
       {(found) => <TwoWeeks came={found} closed={closed.found} />}
     </Reading>
   );
@@ -473,14 +473,14 @@ function TwoWeeks({
           rows={rows}
           keyOf={([name]) => name}
           columns={[
-            { title: "In 7 days", names: true, cell: ([name]) => name },
+            { title: "What", names: true, cell: ([name]) => name },
             {
-              title: "This week",
+              title: "Last 7 days",
               class: "num",
               cell: ([, one, , told]) => (one === null ? dash : <strong>{told(one)}</strong>),
             },
             {
-              title: "Before",
+              title: "The 7 before",
               class: "num",
               cell: ([, , other, told]) => (other === null ? dash : told(other)),
             },
