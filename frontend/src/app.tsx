@@ -73,7 +73,7 @@ const PLACES: Place[] = [
     title: "Incidents",
     icon: "incident",
     role: "analyst",
-    view: (id, go, { session, waiting }) => <IncidentsView id={id} go={go} session={session} waiting={waiting} />,
+    view: (id, go, frame) => <IncidentsView id={id} go={go} {...frame} />,
   },
   {
     name: "approvals",

@@ -52,6 +52,25 @@ export function keepFoundAlone(wanted: boolean): void {
   }
 }
 
+const ADDRESS = "sentinel-address-";
+
+/** The address by which Sentinel knows who signs in as `name`: the one that was told here, else a name that is one. */
+export function ownAddress(name: string): string {
+  try {
+    return localStorage.getItem(ADDRESS + name) ?? (name.includes("@") ? name : "");
+  } catch {
+    return name.includes("@") ? name : "";
+  }
+}
+
+export function keepOwnAddress(name: string, address: string): void {
+  try {
+    localStorage.setItem(ADDRESS + name, address);
+  } catch {
+    // It is written again the next time.
+  }
+}
+
 const THEME = "sentinel-theme";
 
 /** Whether the page is dark now: by this person's choice, else as the system is. */

@@ -15,6 +15,8 @@ export interface Change {
 
 const CHANGES_INCIDENT = "update_incident";
 const COMMENTS_INCIDENT = "add_incident_comment";
+/** The tools that write to an incident. */
+export const CHANGES = new Set([CHANGES_INCIDENT, COMMENTS_INCIDENT]);
 const PLACES = new Set(["incident", "workspace"]);
 const LONGEST = 80;
 

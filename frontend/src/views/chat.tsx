@@ -1,16 +1,17 @@
 // Asking: the turns of a conversation, the box for the next question, and what stands behind an answer beside them.
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ask, Refusal } from "../api.ts";
+import { Refusal } from "../api.ts";
 import { OpenConversation } from "../conversation.ts";
 import { givenNow, keep, listenGiven, taken } from "../draft.ts";
+import { useRequests } from "../held_calls.ts";
 import { Recent, Suggested } from "../parts/around.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { foundAloneWanted, keepFoundAlone, options } from "../preferences.ts";
 import type { TurnView } from "../turn_view.ts";
 import { visible } from "../visible.ts";
-import type { Approval, Conversation, RequestState, Session } from "../wire.ts";
+import type { Approval, Conversation, Session } from "../wire.ts";
 import { Carried, ConversationActions } from "./conversation_actions.tsx";
 import { EvidencePanel, type Opened } from "./evidence.tsx";
 import { TurnSection } from "./turn.tsx";
@@ -22,7 +23,6 @@ const EXAMPLES = [
   "Which accounts have the most alerts?",
 ];
 const WIDE = "(min-width: 1200px)";
-const ASK_AGAIN_MS = 4_000;
 
 const NONE = new Set([404, 422]);
 const MISSING = new Refusal(404, "not_found", "There is no such conversation.", "The list has those that there are.");
@@ -199,53 +199,6 @@ function useWide(): boolean {
     return () => asked.removeEventListener("change", changed);
   }, []);
   return wide;
-}
-
-/** What became of the calls of this conversation that were held back, by the audit record of each; read again while one
- * of them may change. And whether it is known of all of them yet. */
-function useRequests(conversation: OpenConversation | null, waiting: Approval[]): [Map<string, RequestState>, boolean] {
-  const [found, setFound] = useState<{ of: string; held: string; states: RequestState[] }>({
-    of: "",
-    held: "",
-    states: [],
-  });
-  const id = conversation?.id ?? "";
-  const held = (conversation?.turns ?? [])
-    .filter((turn) => turn.state !== "running")
-    .flatMap((turn) => turn.tools.filter((tool) => tool.status === "denied").map((tool) => tool.audit_id))
-    .join();
-  const states = found.of === id ? found.states : [];
-  const open = states.some((each) => each.state === "pending" || each.state === "approved");
-  const turns = conversation?.turns.filter((turn) => turn.state !== "running").length ?? 0;
-  const change = waiting.map((each) => each.approval_id).join();
-  useEffect(() => {
-    if (id === "" || held === "") {
-      return undefined;
-    }
-    const ended = new AbortController();
-    const read = (): void => {
-      ask<{ requests: RequestState[] }>(
-        "GET",
-        `/conversations/${encodeURIComponent(id)}/requests`,
-        undefined,
-        ended.signal,
-      ).then(
-        (answer) => setFound({ of: id, held, states: answer.requests }),
-        // The calls stand as they were told then.
-        () => ended.signal.aborted || setFound((before) => ({ ...before, of: id, held })),
-      );
-    };
-    read();
-    const timer = open ? setInterval(read, ASK_AGAIN_MS) : undefined;
-    return () => {
-      ended.abort();
-      clearInterval(timer);
-    };
-  }, [id, held, turns, change, open]);
-  return [
-    new Map(states.map((each) => [each.audit_id, each])),
-    held === "" || (found.of === id && found.held === held),
-  ];
 }
 
 function QuestionBox(props: {

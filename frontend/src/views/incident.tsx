@@ -1,8 +1,8 @@
 // One incident: what it is and how far it went on top, what can be done, what happened in its order, what it touches,
 // and what is known of its like. Identifiers stand last.
 
-import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type Rows, type Seen, useLook } from "../look.ts";
 import { outsideTexts } from "../outside.ts";
 import { Card } from "../parts/card.tsx";
@@ -17,7 +17,8 @@ import { age, local, span } from "../times.ts";
 import type { DetailSummary, IncidentDetail } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
 import type { Approval, Session } from "../wire.ts";
-import { IncidentActions } from "./incident_actions.tsx";
+import { type Action, ActionDialog, IncidentActions } from "./incident_actions.tsx";
+import { useAsked } from "./incident_asked.tsx";
 import { Entanglement } from "./incident_entities.tsx";
 import { Like } from "./incident_like.tsx";
 import { Story } from "./incident_story.tsx";
@@ -25,7 +26,13 @@ import { Story } from "./incident_story.tsx";
 type Detail = Rows<IncidentDetail, DetailSummary>;
 
 /** `id` is that of the address: a reference of Sentinel's, with `@` and a workspace where it is not the default one. */
-export function IncidentView(props: { id: string; session: Session; waiting: Approval[] }): JSX.Element {
+export function IncidentView(props: {
+  id: string;
+  session: Session;
+  waiting: Approval[];
+  /** Read the conversations anew. */
+  reload: () => void;
+}): JSX.Element {
   const { id } = props;
   const [reference, workspace] = id.split("@");
   const detail = useLook<Detail>("get_incident_detail", { incident: reference ?? id, workspace, detail: "full" });
@@ -62,6 +69,7 @@ export function IncidentView(props: { id: string; session: Session; waiting: App
               again={again}
               session={props.session}
               waiting={props.waiting}
+              reload={props.reload}
             />
           ) : (
             <HowFound of={found} />
@@ -101,11 +109,14 @@ interface OneProps {
   again: () => void;
   session: Session;
   waiting: Approval[];
+  reload: () => void;
 }
 
 function OneIncident(props: OneProps): JSX.Element {
   const { incident, workspace, found } = props;
   const heading = useRef<HTMLHeadingElement>(null);
+  const [action, setAction] = useState<Action | null>(null);
+  const [put, askedHere] = useAsked(props);
   useEffect(() => {
     // The link that led here is gone, and the focus with it.
     if (document.activeElement === null || document.activeElement === document.body) {
@@ -136,12 +147,22 @@ function OneIncident(props: OneProps): JSX.Element {
           <h1 ref={heading} tabIndex={-1}>
             #{incident.number} {visible(incident.title ?? "")}
           </h1>
-          <Chips {...props} texts={texts.length} />
+          <Chips {...props} texts={texts.length} act={setAction} />
         </div>
-        <IncidentActions incident={incident} workspace={workspace} session={props.session} again={props.again} />
+        <IncidentActions incident={incident} workspace={workspace} again={props.again} act={setAction} />
+        {action === null ? null : (
+          <ActionDialog
+            action={action}
+            incident={incident}
+            workspace={workspace}
+            session={props.session}
+            ask={put}
+            close={() => setAction(null)}
+          />
+        )}
       </div>
       <Warnings of={found} />
-      <Asked {...props} />
+      {askedHere === null ? <Asked {...props} /> : askedHere}
       <div class="with-list">
         <div>
           <Story incident={incident} at={found.at} />
@@ -214,22 +235,39 @@ function OnPage({ sections }: { sections: [string, string, number | null][] }): 
   );
 }
 
-function Chips({ incident, found, texts }: OneProps & { texts: number }): JSX.Element {
+/** What it is at a glance; severity, status and owner lead to what changes them. */
+function Chips(props: OneProps & { texts: number; act: (action: Action) => void }): JSX.Element {
+  const { incident, found, texts, act } = props;
+  const closed = incident.status === "Closed";
+  const chip = (action: Action, what: string, kind: string, told: ComponentChildren): JSX.Element => (
+    <button type="button" class={`chip ${kind}`} title={`Change the ${what}`} onClick={() => act(action)}>
+      <span class="unseen">{what}: </span>
+      {told}
+      <Icon name="more" />
+    </button>
+  );
   return (
     <div class="row">
-      <span class={`chip ${incident.severity === "High" ? "high" : ""}`}>
-        <Severity of={incident.severity} />
-      </span>
-      <span class="chip">
-        <Status of={incident.status} />
-      </span>
-      <span class="chip">
-        <Icon name="user" />
-        {visible(incident.owner ?? "no owner")}
-      </span>
+      {closed ? (
+        <span class={`chip ${incident.severity === "High" ? "high" : ""}`}>
+          <Severity of={incident.severity} />
+        </span>
+      ) : (
+        chip("severity", "Severity", incident.severity === "High" ? "high" : "", <Severity of={incident.severity} />)
+      )}
+      {chip(closed ? "reopen" : "status", "Status", "", <Status of={incident.status} />)}
+      {chip(
+        "assign",
+        "Owner",
+        "",
+        <>
+          <Icon name="user" />
+          {visible(incident.owner ?? "no owner")}
+        </>,
+      )}
       <span class="chip">
         <Icon name="clock" />
-        {incident.status === "Closed" ? "Was open" : "Open"} {openFor(incident, found.at)}
+        {closed ? "Was open" : "Open"} {openFor(incident, found.at)}
       </span>
       <span class="chip">
         {incident.alert_count ?? "?"} {incident.alert_count === 1 ? "alert" : "alerts"}, {incident.tactics.length}{" "}

@@ -6,6 +6,8 @@ import { askNow } from "../draft.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { SaveReport } from "../parts/save_report.tsx";
+import { keepOwnAddress, ownAddress } from "../preferences.ts";
+import { SEVERITIES } from "../severities.ts";
 import type { IncidentDetail } from "../tool_rows.ts";
 import type { Session } from "../wire.ts";
 
@@ -20,77 +22,114 @@ const CLASSES = [
 
 const REPORTED_H = 720;
 
-type Asked = "comment" | "assign" | "close" | "reopen" | "report" | null;
+/** What is asked for in a dialog. */
+export type Action = "comment" | "assign" | "status" | "severity" | "close" | "reopen" | "report";
 
 export function IncidentActions(props: {
   incident: IncidentDetail;
   workspace: string | undefined;
-  session: Session;
   again: () => void;
+  act: (action: Action) => void;
 }): JSX.Element {
-  const { incident } = props;
-  const [asked, setAsked] = useState<Asked>(null);
-  const where = props.workspace === undefined ? "" : ` in the workspace ${props.workspace}`;
-  const closed = incident.status === "Closed";
-  const explain = (): void => askNow(`What is incident ${incident.number} about${where}?`);
-  const shared = { number: incident.number, where, close: () => setAsked(null) };
+  const { incident, act } = props;
+  const where = placeOf(props.workspace);
   return (
     <div class="row buttons">
-      <button type="button" class="main" onClick={explain}>
+      <button type="button" class="main" onClick={() => askNow(`What is incident ${incident.number} about${where}?`)}>
         <Icon name="ask" />
         Explain
       </button>
       <button type="button" onClick={() => askNow(`What should I do about incident ${incident.number}${where}?`)}>
         What to do
       </button>
-      <button type="button" onClick={() => setAsked("comment")}>
+      <button type="button" onClick={() => act("comment")}>
         Comment…
       </button>
-      <button type="button" onClick={() => setAsked("assign")}>
+      <button type="button" onClick={() => act("assign")}>
         Assign…
       </button>
-      <button type="button" onClick={() => setAsked(closed ? "reopen" : "close")}>
-        {closed ? "Reopen…" : "Close…"}
-      </button>
-      <button type="button" onClick={() => setAsked("report")}>
+      {incident.status === "Closed" ? (
+        <button type="button" onClick={() => act("reopen")}>
+          Reopen…
+        </button>
+      ) : (
+        <>
+          <button type="button" onClick={() => act("status")}>
+            Change…
+          </button>
+          <button type="button" onClick={() => act("close")}>
+            Close…
+          </button>
+        </>
+      )}
+      <button type="button" onClick={() => act("report")}>
         Report…
       </button>
       <button type="button" class="bare icon" aria-label="Read again" title="Read again" onClick={props.again}>
         <Icon name="again" />
       </button>
-      {asked === "report" ? (
+    </div>
+  );
+}
+
+/** The dialog of what was chosen; `ask` is called with the words that ask for it. */
+export function ActionDialog(props: {
+  action: Action;
+  incident: IncidentDetail;
+  workspace: string | undefined;
+  session: Session;
+  ask: (question: string) => void;
+  close: () => void;
+}): JSX.Element {
+  const { incident, workspace } = props;
+  const where = placeOf(workspace);
+  const shared = { number: incident.number, where, ask: props.ask, close: props.close };
+  switch (props.action) {
+    case "report":
+      return (
         <SaveReport
           title={`Report of incident ${incident.number}`}
           path="/reports"
           more={{
             hours: String(REPORTED_H),
             incident: String(incident.number),
-            ...(props.workspace === undefined ? {} : { workspace: props.workspace }),
+            ...(workspace === undefined ? {} : { workspace }),
           }}
-          close={shared.close}
+          close={props.close}
         >
           <p class="label">
             The incident is read now, with your rights. What you asked about it in the last 30 days is in the annex.
           </p>
         </SaveReport>
-      ) : null}
-      {asked === "comment" ? <Comment {...shared} /> : null}
-      {asked === "assign" ? <Assign {...shared} name={props.session.name} /> : null}
-      {asked === "close" ? <Close {...shared} /> : null}
-      {asked === "reopen" ? (
+      );
+    case "comment":
+      return <Comment {...shared} />;
+    case "assign":
+      return <Assign {...shared} name={props.session.name} />;
+    case "status":
+    case "severity":
+      return <Change {...shared} incident={incident} first={props.action} />;
+    case "close":
+      return <Close {...shared} />;
+    case "reopen":
+      return (
         <Asking
           {...shared}
           title={`Reopen incident ${incident.number}`}
           words={() => `reopen incident ${incident.number}${where}`}
         />
-      ) : null}
-    </div>
-  );
+      );
+  }
+}
+
+function placeOf(workspace: string | undefined): string {
+  return workspace === undefined ? "" : ` in the workspace ${workspace}`;
 }
 
 interface Shared {
   number: number;
   where: string;
+  ask: (question: string) => void;
   close: () => void;
 }
 
@@ -110,16 +149,72 @@ function Comment(props: Shared): JSX.Element {
 }
 
 function Assign(props: Shared & { name: string }): JSX.Element {
+  const [owner, setOwner] = useState(() => ownAddress(props.name));
+  const [mine, setMine] = useState(false);
   return (
     <Asking
       {...props}
+      ask={(question) => {
+        if (mine) {
+          keepOwnAddress(props.name, owner);
+        }
+        props.ask(question);
+      }}
       title={`Assign incident ${props.number}`}
       words={(form) => `assign incident ${props.number}${props.where} to ${form.get("owner")}`}
     >
       <label>
         To whom <span class="quiet">(an address, as Sentinel knows it)</span>
-        <input name="owner" required maxLength={254} defaultValue={props.name.includes("@") ? props.name : ""} />
+        <input
+          name="owner"
+          required
+          maxLength={254}
+          value={owner}
+          onInput={(event) => setOwner(event.currentTarget.value)}
+        />
       </label>
+      {owner !== "" && owner === ownAddress(props.name) ? (
+        <p class="label">That is you.</p>
+      ) : (
+        <label class="tick">
+          <input type="checkbox" checked={mine} onChange={(event) => setMine(event.currentTarget.checked)} />
+          This is my own address: begin with it the next time
+        </label>
+      )}
+    </Asking>
+  );
+}
+
+const OPEN_STATUSES = ["New", "Active"];
+
+/** Its status and severity; what stays as it is, is not asked for. */
+function Change(props: Shared & { incident: IncidentDetail; first: "status" | "severity" }): JSX.Element {
+  const { number, where, incident } = props;
+  const words = (form: FormData): string => {
+    const told = (["severity", "status"] as const)
+      .map((name): [string, string] => [name, String(form.get(name) ?? "")])
+      .filter(([, to]) => to !== "");
+    const [one, other] = told;
+    const behind = other === undefined ? "" : ` and the ${other[0]} to ${other[1]}`;
+    return one === undefined ? "" : `set the ${one[0]} of incident ${number}${where} to ${one[1]}${behind}`;
+  };
+  const field = (name: "status" | "severity", values: string[]): JSX.Element => (
+    <label>
+      {name === "status" ? "Status" : "Severity"}
+      <select name={name} autofocus={name === props.first}>
+        <option value="">as it is ({incident[name] ?? "not known"})</option>
+        {values
+          .filter((each) => each !== incident[name])
+          .map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+      </select>
+    </label>
+  );
+  return (
+    <Asking {...props} title={`Change incident ${number}`} words={words}>
+      {field("status", OPEN_STATUSES)}
+      {field("severity", SEVERITIES)}
     </Asking>
   );
 }
@@ -164,8 +259,10 @@ function Asking(
         onSubmit={(event) => {
           event.preventDefault();
           const question = read(event.currentTarget);
-          props.close();
-          askNow(question);
+          if (question !== "") {
+            props.close();
+            props.ask(question);
+          }
         }}
       >
         {props.children}

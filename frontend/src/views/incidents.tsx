@@ -60,6 +60,7 @@ export function IncidentsView(props: {
   go: (id: string | null) => void;
   session: Session;
   waiting: Approval[];
+  reload: () => void;
 }): JSX.Element {
   const { id, go, session } = props;
   const usual = kept.filters ?? { ...USUAL, workspace: preferredWorkspace(session) };
@@ -69,7 +70,7 @@ export function IncidentsView(props: {
     return <IncidentList filters={filters} workspaces={session.workspaces} onFilter={(to) => go(addressOf(to))} />;
   }
   kept.opened = id;
-  return <IncidentView key={id} id={id} session={session} waiting={props.waiting} />;
+  return <IncidentView key={id} id={id} session={session} waiting={props.waiting} reload={props.reload} />;
 }
 
 function addressOf(filters: Filters): string {

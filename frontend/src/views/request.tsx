@@ -6,13 +6,12 @@ import { type Rows, useLook, useWork } from "../look.ts";
 import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { Owner, Severity, Time } from "../parts/signs.tsx";
-import { doingOf, incidentOf, spaced, writtenBy } from "../requests.ts";
+import { CHANGES, doingOf, incidentOf, spaced, writtenBy } from "../requests.ts";
 import type { DetailSummary, IncidentDetail } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 import type { Approval, RequestState, ToolTrace } from "../wire.ts";
 
 const AGAIN = "do it now";
-const CHANGES = new Set(["update_incident", "add_incident_comment"]);
 
 /** `approval` is there while it waits and the person may look at it. */
 export function RequestCard(props: {

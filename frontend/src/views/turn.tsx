@@ -34,8 +34,8 @@ export interface TurnActions {
   onFoundAlone: (wanted: boolean) => void;
   onStop: () => void;
   onAsk: (question: string) => void;
-  /** Put the words into the box, to be changed. */
-  onEdit: (question: string) => void;
+  /** Put the words into the box, to be changed; where there is one. */
+  onEdit?: (question: string) => void;
   onOpen: (opened: Opened) => void;
   onThought: (opinion: Opinion | null) => void;
 }
@@ -53,6 +53,8 @@ export function TurnSection(
     name: string;
     /** Whether it is the last one, whose numbered lines can be chosen. */
     newest: boolean;
+    /** Whether it stands beside something else: nothing is scrolled to, and what is below the answer is left out. */
+    brief?: boolean;
   } & TurnActions,
 ): JSX.Element {
   const { turn, opened, requests } = props;
@@ -61,7 +63,7 @@ export function TurnSection(
   const begunHere = useRef(running);
   useEffect(() => {
     // Who asked sees the question, and its answer from the start on, unless they went on to read elsewhere.
-    if (begunHere.current && (running || document.activeElement instanceof HTMLTextAreaElement)) {
+    if (!props.brief && begunHere.current && (running || document.activeElement instanceof HTMLTextAreaElement)) {
       place.current?.scrollIntoView({ block: "start" });
     }
   }, [running]);
@@ -79,15 +81,17 @@ export function TurnSection(
       <div class="asked">
         <Avatar name={props.name} />
         <h2>{visible(turn.question)}</h2>
-        <button
-          type="button"
-          class="bare icon"
-          aria-label="Edit the question"
-          title="Edit and ask again"
-          onClick={() => props.onEdit(turn.question)}
-        >
-          <Icon name="edit" />
-        </button>
+        {props.onEdit === undefined ? null : (
+          <button
+            type="button"
+            class="bare icon"
+            aria-label="Edit the question"
+            title="Edit and ask again"
+            onClick={() => props.onEdit?.(turn.question)}
+          >
+            <Icon name="edit" />
+          </button>
+        )}
       </div>
       <div class="answer">
         {running ? (
@@ -114,8 +118,8 @@ export function TurnSection(
         ))}
         <Body {...props} opened={opened} held={asked.length > 0} />
         {turn.problem === "" ? null : <p class="refusal">{visible(turn.problem)}</p>}
-        {running ? null : <Foot {...props} />}
-        <Suggested questions={turn.suggestions} onAsk={props.onAsk} />
+        {running || props.brief ? null : <Foot {...props} />}
+        {props.brief ? null : <Suggested questions={turn.suggestions} onAsk={props.onAsk} />}
         {props.newest ? (
           <Suggested questions={optionsOf(turn)} onAsk={(option) => props.onAsk(OPTION.exec(option)?.[1] ?? option)} />
         ) : null}

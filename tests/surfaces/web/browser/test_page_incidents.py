@@ -315,15 +315,37 @@ def test_a_change_of_an_incident_is_asked_for_in_words_that_the_person_sees_firs
     expect(dialog).to_have_count(0)
     assert words not in [question for _, question in web.analyst.asked]  # nothing was asked yet
     page.get_by_role("button", name="Assign…").click()
-    dialog.get_by_label("To whom").fill("ada@woodgrove.example")
+    dialog.get_by_label("To whom").fill("dana@woodgrove.example")
+    dialog.get_by_label("This is my own address").check()
     dialog.get_by_role("button", name="Ask for it").click()
-    expect(page.locator("article.turn h2")).to_have_text("assign incident 7 to ada@woodgrove.example")
-    expect(page.locator("article.turn")).to_have_attribute("aria-busy", "false")
-    page.goto(f"{web.url}/#/incidents/7")
+    # It is answered where it was asked, and the incident stays in view.
+    here = page.get_by_role("region", name="What you asked for here")
+    expect(here.locator("article.turn h2")).to_have_text(["assign incident 7 to dana@woodgrove.example"])
+    expect(here.locator("article.turn")).to_have_attribute("aria-busy", "false")
     page.get_by_role("button", name="Comment…").click()
     dialog.get_by_label("Comment").fill("asked the user")
     dialog.get_by_role("button", name="Ask for it").click()
-    expect(page.locator("article.turn h2")).to_have_text("add a comment to incident 7: asked the user")
+    expect(here.locator("article.turn h2").nth(1)).to_have_text("add a comment to incident 7: asked the user")
+    page.get_by_role("button", name="Owner: ").click()
+    expect(dialog.get_by_label("To whom")).to_have_value("dana@woodgrove.example")
+    expect(dialog).to_contain_text("That is you.")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Severity: High").click()
+    dialog.get_by_label("Severity").select_option("Low")
+    expect(dialog.locator("blockquote")).to_have_text("set the severity of incident 7 to Low")
+    dialog.get_by_label("Status").select_option("Active")
+    dialog.get_by_role("button", name="Ask for it").click()
+    expect(here.locator("article.turn h2").nth(2)).to_have_text(
+        "set the severity of incident 7 to Low and the status to Active"
+    )
+    expect(here.locator("article.turn[aria-busy=true]")).to_have_count(0)
+    problems: list[Any] = []
+    axe = (FRONTEND / "node_modules/axe-core/axe.min.js").read_text()
+    check(page, axe, problems, "an incident with what was asked of it")
+    assert problems == []
+    here.get_by_role("link", name="The conversation").click()
+    page.wait_for_url("**/#/chat/*")
+    expect(page.locator("article.turn")).to_have_count(3)
 
 
 @pytest.mark.requirement("SURF-4")
