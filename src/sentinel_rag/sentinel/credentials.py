@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from sentinel_rag.contracts.closing import AsyncClosing
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError
 from sentinel_rag.sentinel.response_bodies import load_json
 
@@ -22,7 +23,7 @@ AUDIENCE = "https://api.loganalytics.io"
 """The resource that tokens are asked for, whatever the endpoint (a loopback endpoint has no audience of its own)."""
 
 
-class DeferredCredential:
+class DeferredCredential(AsyncClosing):
     """Builds a credential on first use, in a thread and once; then it is that credential."""
 
     def __init__(self, factory: Callable[[], AsyncTokenCredential]) -> None:
@@ -42,12 +43,6 @@ class DeferredCredential:
         if credential is not None:
             await credential.close()
 
-    async def __aenter__(self) -> DeferredCredential:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
 
 def azure_credential(*, client_id: str | None = None, authority: str | None = None) -> DeferredCredential:
     """Azure's default chain (environment, workload and managed identity, CLI, ...), built when first needed.
@@ -64,7 +59,7 @@ def azure_credential(*, client_id: str | None = None, authority: str | None = No
     return DeferredCredential(build)
 
 
-class IdentityEndpointCredential:
+class IdentityEndpointCredential(AsyncClosing):
     """Tokens from an App Service identity endpoint, which is what the embedded workspace offers at `/msi/token`.
 
     Raises QueryFailedError if the endpoint is away (UNAVAILABLE) or refuses (ACCESS_DENIED).
@@ -112,9 +107,3 @@ class IdentityEndpointCredential:
 
     async def close(self) -> None:
         """Nothing is held open between tokens."""
-
-    async def __aenter__(self) -> IdentityEndpointCredential:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sentinel_rag.contracts.closing import Closing
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.storage import begin_write_ahead
 from sentinel_rag.storage.port import (
@@ -142,7 +143,7 @@ class Durability(StrEnum):
     POWER = "power"
 
 
-class Database:
+class Database(Closing):
     """The file at `path`, readable by its owner only. Close it, or use it in a `with`."""
 
     def __init__(self, path: Path, *, durability: Durability = Durability.PROCESS) -> None:
@@ -175,12 +176,6 @@ class Database:
     @property
     def exact_outcomes(self) -> bool:
         return False
-
-    def __enter__(self) -> Database:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     async def run(self, work: Work[T]) -> T:
         """Do `work` in a transaction and return its result once that is durable.

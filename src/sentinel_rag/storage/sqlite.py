@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
+from sentinel_rag.contracts.closing import Closing
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.storage.port import Migration, RecordConnection, Records
 
@@ -67,7 +67,7 @@ def create_private(path: Path) -> None:
 _SUFFIX = ".lock"
 
 
-class Instance:
+class Instance(Closing):
     """This process's membership in `folder`. Close it at the end, or use it in a `with`."""
 
     def __init__(self, folder: Path) -> None:
@@ -88,14 +88,6 @@ class Instance:
                 f"The state folder {folder.parent.name} cannot be used: {error}.",
                 next_step="Check its permissions, or set SENTINEL_HOME to another folder.",
             ) from error
-
-    def __enter__(self) -> Instance:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Leave. Idempotent."""

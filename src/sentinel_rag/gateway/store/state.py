@@ -31,6 +31,7 @@ from sentinel_rag.audit import (
     StateDatabase,
 )
 from sentinel_rag.audit.journal import SEGMENT_RECORDS, Membership
+from sentinel_rag.contracts.closing import Closing
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.gateway.approvals import DEFAULT_TTL_S, ApprovalStore
@@ -108,7 +109,7 @@ class ClosedDatabase(StateDatabase, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class State(Closing):
     """Keys, journal and sessions of one folder or schema. Close it, or use it in a `with`."""
 
     keys: KeyStore
@@ -122,12 +123,6 @@ class State:
     key_journal: KeyJournal
     instance: Member
     clock: Clock
-
-    def __enter__(self) -> State:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         self.journal.close()

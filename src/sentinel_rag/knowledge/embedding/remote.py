@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 
 import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from sentinel_rag.contracts.closing import Closing
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError
 from sentinel_rag.contracts.servers import LOOPBACK_NAMES
 from sentinel_rag.knowledge.stores.port import Vector, VectorSpace
@@ -348,7 +348,7 @@ _SHORT_TEXT = 6_000
 """Characters that fit the models' 8,192 tokens in any language."""
 
 
-class RemoteEmbedder:
+class RemoteEmbedder(Closing):
     """An `Embedder` at an endpoint. Close it, or use it in a `with`.
 
     `tokens_per_minute` 0 sets no pace. A request is tried up to `attempts` times; waits that the service asks for are
@@ -372,14 +372,6 @@ class RemoteEmbedder:
         self._longest_wait_s = longest_wait_s
         self._first_wait_s = first_wait_s
         self._session = BlockingSession(timeout_s, is_loopback=endpoint.is_loopback)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def space(self) -> VectorSpace:

@@ -9,6 +9,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
+from sentinel_rag.contracts.closing import Closing
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.knowledge.chunking import Chunk
@@ -239,7 +240,7 @@ def mismatch(held: VectorSpace | None, given: VectorSpace | None) -> EmbeddingMi
     )
 
 
-class StoreOfParts:
+class StoreOfParts(Closing):
     """A `KnowledgeStore` whose calls are those of the side that answers them; `close` lets go of them all. Threads may
     share it where they may share the sides; close it or use `with`."""
 
@@ -259,14 +260,6 @@ class StoreOfParts:
         self.keep_vectors, self.put = writing.keep_vectors, writing.put
         self.remove, self.re_embed = writing.remove, writing.re_embed
         self._close = close
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._close()

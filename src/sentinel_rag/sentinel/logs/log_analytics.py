@@ -26,6 +26,7 @@ from uuid import UUID
 import anyio
 import msgspec
 
+from sentinel_rag.contracts.closing import AsyncClosing
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import (
@@ -432,7 +433,7 @@ PUBLIC_CLOUD = AUDIENCE
 """Where the service is, and what its tokens are for; they differ for other clouds and on loopback."""
 
 
-class LogAnalytics:
+class LogAnalytics(AsyncClosing):
     """A connection to one endpoint with one credential, which it owns; never more than five queries run at once.
 
     `audience` is the resource that tokens are for (another one in sovereign clouds, whatever the endpoint on loopback).
@@ -520,12 +521,6 @@ class LogAnalytics:
         """Close connections, the credential's too: it was handed over."""
         await self._client.close()
         await self._credential.close()
-
-    async def __aenter__(self) -> LogAnalytics:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     def _no_answer(self, error: Exception, wait_s: int) -> QueryError:
         from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError, ServiceResponseTimeoutError

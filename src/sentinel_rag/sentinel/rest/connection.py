@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from sentinel_rag.contracts.closing import AsyncClosing
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryFailedError
 from sentinel_rag.sentinel.response_bodies import (
     LARGEST_BODY,
@@ -129,7 +130,7 @@ class _Answer:
     content: bytes
 
 
-class ArmConnection:
+class ArmConnection(AsyncClosing):
     """One endpoint with one credential, which stays its maker's to close.
 
     `audience` is the resource that tokens are for: the endpoint itself, or the public cloud's for a server on loopback.
@@ -196,12 +197,6 @@ class ArmConnection:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
-
-    async def __aenter__(self) -> ArmConnection:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def _send(self, method: str, url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> _Answer:
         import aiohttp

@@ -20,6 +20,7 @@ import anyio.to_thread
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from sentinel_rag.contracts.closing import Closing
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.storage.port import (
     VERSIONS,
@@ -222,7 +223,7 @@ class _Lasting(Job[Any]):
     """A job that is tried again until it is done; nobody waits for it."""
 
 
-class PostgresDatabase:
+class PostgresDatabase(Closing):
     """The schema of `place`. Close it, or use it in a `with`. Raises StateAway if it cannot be reached at the start."""
 
     exact_outcomes = True
@@ -244,12 +245,6 @@ class PostgresDatabase:
         self._connection: StateConnection | None = StateConnection(self.connector.connect())
         self._thread = threading.Thread(target=self._serve, name="state-writer", daemon=True)
         self._thread.start()
-
-    def __enter__(self) -> PostgresDatabase:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     async def run(self, work: Work[T]) -> T:
         """See `StateDatabase.run`. Raises StateAway."""
