@@ -23,6 +23,7 @@ import { IncidentsView } from "./views/incidents.tsx";
 import { KnowledgeView } from "./views/knowledge.tsx";
 import { PolicyView } from "./views/policy.tsx";
 import { JoinView, SignInView } from "./views/sign_in.tsx";
+import { SystemView } from "./views/system.tsx";
 import { UsersView } from "./views/users.tsx";
 import { visible } from "./visible.ts";
 import { watchApprovals } from "./waiting_approvals.ts";
@@ -126,6 +127,14 @@ const PLACES: Place[] = [
     icon: "people",
     role: "admin",
     view: (id, go, { session }) => <UsersView id={id} go={go} session={session} />,
+  },
+  {
+    name: "system",
+    title: "System",
+    icon: "system",
+    role: "admin",
+    or: "approver",
+    view: (_, __, { session }) => <SystemView session={session} />,
   },
   {
     name: "entity",

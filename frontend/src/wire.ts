@@ -101,6 +101,16 @@ export interface Coverage {
   table_newest: string | null;
 }
 
+/** What runs here; a part is `ok`, or says what is wrong. */
+export interface SystemState {
+  parts: Record<string, string>;
+  versions: { page: string; agent: string | null };
+  /** Empty for the planner, null where the agent does not answer. */
+  model: string | null;
+  workspaces: string[];
+  keep_days: number;
+}
+
 export interface ToolTrace {
   call_id: string;
   name: string;

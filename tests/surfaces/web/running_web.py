@@ -46,6 +46,7 @@ from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
 
 AGENT_TOKEN = "a-surface-token-of-the-tests"  # of servers that live for one test
+MODEL = "a model of the tests"
 PASSWORD = "four words for {name} alone"
 OWNER_SECRET = "the secret of the owner's links in these tests"
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -151,7 +152,7 @@ def running_web(
         for scope in Scope
     }
     analyst = ObedientAnalyst(gateway.url, gateway.key)
-    face = create_agent_app(analyst, token=AGENT_TOKEN, question_timeout_s=WAIT_S, close=analyst.aclose)
+    face = create_agent_app(analyst, token=AGENT_TOKEN, question_timeout_s=WAIT_S, model=MODEL, close=analyst.aclose)
     with serve(face) as agent_url:
         connections = Connections()
         record = ConversationRecord(folder / "conversations.sqlite", clock=clock, records=turns)

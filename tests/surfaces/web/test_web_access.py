@@ -37,6 +37,7 @@ ROUTES: dict[tuple[str, str], Any] = {
     ("GET", "/conversations/{session_id}/export"): None,
     ("GET", "/reports"): None,
     ("GET", "/usage"): None,
+    ("GET", "/state"): None,
     ("GET", "/conversations/{session_id}/requests"): None,
     ("POST", "/conversations/{session_id}/clear"): {"carry": True},
     ("GET", "/approvals"): None,

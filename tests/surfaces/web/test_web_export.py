@@ -8,12 +8,14 @@ from io import BytesIO
 import pytest
 from docx import Document
 from pypdf import PdfReader
-from running_web import RunningWeb
+from running_web import MODEL, RunningWeb
 from selectolax.lexbor import LexborHTMLParser
 
+from sentinel_rag import __version__
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.users import AccountTerms, Role
+from sentinel_rag.surfaces.web import Agent
 
 HIDDEN = "powershell -enc SECRET admin"
 
@@ -256,3 +258,21 @@ def test_a_lead_reads_what_questions_took_and_nothing_of_their_words(web: Runnin
     assert told.body["before"]["questions"] == 0
     assert b"secrets" not in told.content
     assert gwen.get("/usage").body["reason"] == "missing_role"
+
+
+@pytest.mark.requirement("SURF-6")
+def test_a_lead_sees_what_runs_and_what_does_not_answer(web: RunningWeb) -> None:
+    lead, gwen = web.person("lead-state", Role.APPROVER), web.person("gwen-state")
+    told = lead.get("/state").body
+    assert told["parts"].keys() >= {"gateway", "agent", "policy", "journal"}
+    assert {told["parts"][name] for name in ("gateway", "agent", "policy", "journal")} == {"ok"}
+    assert (told["versions"], told["model"]) == ({"page": __version__, "agent": __version__}, MODEL)
+    agent = web.web.agent
+    web.web.agent = Agent("http://127.0.0.1:9", "nobody listens there", web.web.connections)
+    try:
+        without = lead.get("/state").body
+    finally:
+        web.web.agent = agent
+    assert "The agent did not answer" in without["parts"]["agent"]
+    assert (without["parts"]["gateway"], without["model"]) == ("ok", None)
+    assert gwen.get("/state").body["reason"] == "missing_role"

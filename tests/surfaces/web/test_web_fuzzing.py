@@ -35,6 +35,7 @@ OPERATIONS = [
     "GET /conversations/{session_id}/export",
     "GET /reports",
     "GET /usage",
+    "GET /state",
     "GET /conversations/{session_id}/requests",
     "PATCH /conversations/{session_id}",
     "POST /conversations/{session_id}/clear",

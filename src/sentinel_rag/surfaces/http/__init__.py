@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from sentinel_rag import __version__
 from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Written
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, Chat, ProgressListener, Question
@@ -77,12 +78,14 @@ _decode = msgspec.json.Decoder(ChatBody).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def create_app(analyst: Chat, *, token: str, question_timeout_s: float, close: Close | None = None) -> Starlette:
+def create_app(
+    analyst: Chat, *, token: str, question_timeout_s: float, model: str = "", close: Close | None = None
+) -> Starlette:
     """An ASGI app over `analyst`. Every route but `/healthz` asks for `Authorization: Bearer <token>`.
 
-    `close` is awaited at shutdown, for what the analyst holds open.
+    `model` is the name of what answers, empty for the planner. `close` is awaited at shutdown.
     """
-    routes = _Routes(_Turns(analyst, question_timeout_s))
+    routes = _Routes(_Turns(analyst, question_timeout_s), model)
     authenticator = RequestAuthenticator(token=token)
 
     def guarded(route: Endpoint) -> Endpoint:
@@ -100,6 +103,7 @@ def create_app(analyst: Chat, *, token: str, question_timeout_s: float, close: C
     return Starlette(
         routes=[
             Route("/healthz", routes.healthz),
+            Route("/about", guarded(routes.about)),
             Route("/chat", guarded(routes.chat), methods=["POST"]),
             Route("/chat/{session_id}", guarded(routes.clear), methods=["DELETE"]),
             Route("/chat/{session_id}/clear", guarded(routes.clear_and_carry), methods=["POST"]),
@@ -113,11 +117,15 @@ def create_app(analyst: Chat, *, token: str, question_timeout_s: float, close: C
 class _Routes:
     """The routes as methods, so that each sees the parts it needs."""
 
-    def __init__(self, turns: _Turns) -> None:
+    def __init__(self, turns: _Turns, model: str) -> None:
         self._turns = turns
+        self._about = {"version": __version__, "model": model}
 
     async def healthz(self, _: Request) -> Response:
         return _json({"status": "ok"})
+
+    async def about(self, _: Request) -> Response:
+        return _json(self._about)
 
     async def chat(self, request: Request) -> Response:
         body = await _read(request)

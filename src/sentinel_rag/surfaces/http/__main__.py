@@ -28,6 +28,7 @@ def _serve(configuration: Mapping[str, Any]) -> None:
         agent.analyst,
         token=configuration["token"],
         question_timeout_s=configuration["question_timeout_s"],
+        model=(configuration["model"] or {}).get("name", ""),
         close=agent.close,
     )
     serve(app, int(sys.argv[1]), tls=configuration.get("tls"))

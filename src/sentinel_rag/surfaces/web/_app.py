@@ -275,6 +275,7 @@ def create_api(web: Web) -> FastAPI:
         approvals.router,
         gateway.audit_router,
         gateway.policy_router,
+        gateway.state_router,
         sign_in.router,
         sign_in.oidc_router,
         sign_in.tokens_router,

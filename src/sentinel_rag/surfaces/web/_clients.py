@@ -86,6 +86,11 @@ class Agent:
         if not answered:
             raise _away("its answer ended in the middle")
 
+    async def about(self) -> dict[str, str]:
+        """Its `version`, and the `model` that answers: empty where none does."""
+        told: dict[str, str] = json.loads(await self._request("GET", "/about", 200))
+        return told
+
     async def clear(self, session_id: str) -> list[dict[str, Any]]:
         """Start the conversation over; the facts that are carried on."""
         body = await self._request("POST", f"/chat/{session_id}/clear", 200)
@@ -214,6 +219,11 @@ class Gateway:
         if not 200 <= status < 300:
             raise refused(status, answer)
         return answer
+
+    async def readiness(self) -> dict[str, str]:
+        """What it says of its parts, by their names: `ok`, or what is wrong."""
+        _, body = await self._call("", "GET", "/readyz")
+        return dict(body["checks"])
 
     async def _call(
         self, key: str, method: str, path: str, body: Any = None, *, timeout_s: float = 60.0

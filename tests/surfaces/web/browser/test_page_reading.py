@@ -117,11 +117,17 @@ def _users(page: Page) -> None:
     expect(page.get_by_role("region", name="Accounts").get_by_role("row").nth(1)).to_be_visible()
 
 
+def _system(page: Page) -> None:
+    expect(page.get_by_role("heading", name="Everything answers")).to_be_visible()
+    expect(page.get_by_role("row", name="Agent")).to_contain_text("works")
+
+
 VIEWS: dict[str, Callable[[Page], None]] = {
     "Approvals": _approvals,
     "Audit": _audit,
     "Policy": _policy,
     "Users": _users,
+    "System": _system,
 }
 
 

@@ -1,4 +1,4 @@
-"""Routes to what the gateway keeps and does for a person: its record, its policy, and tools that only read.
+"""Routes to what the gateway keeps and does for a person: its record, its policy, its state, and tools that only read.
 
 The gateway decides and records each request with the person's own key.
 """
@@ -12,6 +12,8 @@ from urllib.parse import quote, urlencode
 import anyio.to_thread
 from fastapi import APIRouter, Path, Query
 
+from sentinel_rag import __version__
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.gateway.flow import CallFacts
 from sentinel_rag.gateway.flow.named_values import named_in
@@ -19,7 +21,7 @@ from sentinel_rag.gateway.policy import TaintRule
 from sentinel_rag.gateway.policy.loading import parse_policy_bytes
 from sentinel_rag.gateway.policy_tools import story_of_call
 from sentinel_rag.gateway.store import Scope
-from sentinel_rag.surfaces.web._parts import Admin, Analyst, Auditor, Parts
+from sentinel_rag.surfaces.web._parts import Admin, Analyst, Auditor, Lead, Parts
 from sentinel_rag.surfaces.web._problems import RequestProblem
 from sentinel_rag.surfaces.web.models import TOOL_NAME, Explain, Look, Looked
 
@@ -114,6 +116,30 @@ def _story(text: str, body: Explain) -> dict[str, Any]:
     context = Label(Sensitivity[sensitivity], Integrity[integrity])
     facts = CallFacts(context=context, handles={}, named=dict.fromkeys(named_in(body.words, policy), "user"))
     return dict(story_of_call(policy, body.tool, body.arguments, facts).to_dict())
+
+
+state_router = APIRouter(tags=["state"])
+
+
+@state_router.get("/state", summary="What runs here, and whether it answers")
+async def state(_: Lead, web: Parts) -> dict[str, Any]:
+    parts: dict[str, str] = {"gateway": "ok", "agent": "ok"}
+    agent: dict[str, str] = {}
+    try:
+        parts |= await web.gateway.readiness()
+    except UnavailableError as error:
+        parts["gateway"] = str(error)
+    try:
+        agent = await web.agent.about()
+    except UnavailableError as error:
+        parts["agent"] = str(error)
+    return {
+        "parts": parts,
+        "versions": {"page": __version__, "agent": agent.get("version")},
+        "model": agent.get("model"),
+        "workspaces": web.workspaces,
+        "keep_days": web.record.keep_days,
+    }
 
 
 tools_router = APIRouter(prefix="/tools", tags=["tools"])

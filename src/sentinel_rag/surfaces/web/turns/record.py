@@ -167,7 +167,7 @@ class ConversationRecord:
         serves: bool = True,
     ) -> None:
         self._clock = clock
-        self._keep = timedelta(days=keep_days)
+        self.keep_days = keep_days
         self._records = records or RecordFile(path, MIGRATIONS, what="The record of conversations")
         if serves:
             with self._records.transaction() as run:
@@ -182,7 +182,9 @@ class ConversationRecord:
         """A new conversation, which makes room by the bounds. Its id is that of its first session."""
         now = self._clock()
         with self._transaction() as run:
-            run.execute("DELETE FROM conversation WHERE used_at < ?", [format_time(now - self._keep)])
+            run.execute(
+                "DELETE FROM conversation WHERE used_at < ?", [format_time(now - timedelta(days=self.keep_days))]
+            )
             run.execute(
                 "DELETE FROM conversation WHERE conversation_id IN (SELECT conversation_id FROM conversation "
                 "WHERE user_id = ? ORDER BY used_at DESC, rowid DESC LIMIT ? OFFSET ?)",
