@@ -26,6 +26,8 @@ export interface Chart {
   of: string;
   series: Series[];
   points: Point[];
+  /** The columns of counts of which one is drawn, where there is a choice. */
+  measures: string[];
 }
 
 const MARKER = /^\[\d{1,6}\]$/;
@@ -45,8 +47,9 @@ export function isTime(cell: string): boolean {
   return TIME.test(cell);
 }
 
-/** The chart of a table; null where its rows are nothing that is drawn. */
-export function chartOf(table: Table): Chart | null {
+/** The chart of a table, of its column `measure` if that is one of its `measures`, else of the first; null where its rows
+ * are nothing that is drawn. */
+export function chartOf(table: Table, measure = ""): Chart | null {
   const first = table.rows.every((row) => MARKER.test(row[0]?.trim() ?? "")) ? 1 : 0;
   const labels = table.rows.map((row) => row[first]?.trim() ?? "");
   const counted = table.columns.flatMap((_, column) =>
@@ -59,14 +62,19 @@ export function chartOf(table: Table): Chart | null {
   if (table.rows.length < (parts ? FEWEST_PARTS : FEWEST) || counted[0] !== first + 1) {
     return null;
   }
+  const choice = counted.filter((column) => column !== percent);
+  const chosen = choice.find((column) => table.columns[column] === measure) ?? first + 1;
+  const named = (columns: number[]): string[] =>
+    columns.length < 2 ? [] : columns.map((column) => table.columns[column] ?? "");
   const times = table.rows.length <= MOST_TREND ? evenSteps(labels) : null;
   if (times !== null) {
     const severities = counted.filter((column) => isSeverity(table.columns[column] ?? ""));
-    const drawn = severities.length > 1 ? severities.toReversed() : [first + 1];
+    const drawn = severities.length > 1 ? severities.toReversed() : [chosen];
     const days = labels.every((label) => label.length <= 10 || /[ T]00:00/.test(label));
     return {
       kind: "trend",
-      title: table.title || `${table.columns[first + 1] ?? ""} by time`,
+      title: table.title || `${table.columns[chosen] ?? ""} by time`,
+      measures: severities.length > 1 ? [] : named(choice),
       of: table.columns[first] ?? "",
       series: drawn.map((column) => seriesOf(table.columns[column] ?? "")),
       points: times.map((place) => {
@@ -78,23 +86,27 @@ export function chartOf(table: Table): Chart | null {
   }
   const ranked = table.rows.map((row) => value(row, first + 1));
   const falls = ranked.every((each, place) => place === 0 || each <= (ranked[place - 1] ?? 0));
-  const named = labels.every((label) => label !== "" && !COUNT.test(label) && !isTime(label));
-  if (falls && named && new Set(labels).size === labels.length && (ranked[0] ?? 0) > 0) {
+  const names = labels.every((label) => label !== "" && !COUNT.test(label) && !isTime(label));
+  if (falls && names && new Set(labels).size === labels.length && (ranked[0] ?? 0) > 0) {
     return {
       kind: parts && labels.length <= MOST_PARTS ? "parts" : "ranking",
       title:
         table.title ||
         (parts
           ? `Shares by ${(table.columns[first] ?? "").toLowerCase()}`
-          : `${table.columns[first + 1] ?? ""} by ${lowered(table.columns[first] ?? "")}`),
+          : `${table.columns[chosen] ?? ""} by ${lowered(table.columns[first] ?? "")}`),
       of: table.columns[first] ?? "",
-      series: [seriesOf(table.columns[first + 1] ?? "")],
-      points: table.rows.slice(0, MOST_RANKED).map((row, place) => ({
-        label: labels[place] ?? "",
-        full: labels[place] ?? "",
-        values: [value(row, first + 1)],
-        ...(parts ? { percent: value(row, percent) } : {}),
-      })),
+      series: [seriesOf(table.columns[chosen] ?? "")],
+      measures: parts ? [] : named(choice),
+      points: table.rows
+        .map((row, place) => ({
+          label: labels[place] ?? "",
+          full: labels[place] ?? "",
+          values: [value(row, chosen)],
+          ...(parts ? { percent: value(row, percent) } : {}),
+        }))
+        .sort((one, other) => (other.values[0] ?? 0) - (one.values[0] ?? 0))
+        .slice(0, MOST_RANKED),
     };
   }
   return null;
@@ -153,7 +165,7 @@ function alike(time: number, label: string): string {
 }
 
 /** A heading amid a sentence; a name of a column, as `UserPrincipalName`, stays as it is. */
-function lowered(heading: string): string {
+export function lowered(heading: string): string {
   return /^[A-Z][a-z ]*$/.test(heading) ? heading.toLowerCase() : heading;
 }
 

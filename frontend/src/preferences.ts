@@ -71,6 +71,27 @@ export function keepOwnAddress(name: string, address: string): void {
   }
 }
 
+const QUESTIONS = "sentinel-questions-";
+const MOST_QUESTIONS = 20;
+
+/** The questions that who signs in as `name` keeps, the newest first. */
+export function keptQuestions(name: string): string[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(QUESTIONS + name) ?? "[]");
+    return Array.isArray(kept) ? kept.map(String) : [];
+  } catch {
+    return [];
+  }
+}
+
+export function keepQuestions(name: string, questions: string[]): void {
+  try {
+    localStorage.setItem(QUESTIONS + name, JSON.stringify(questions.slice(0, MOST_QUESTIONS)));
+  } catch {
+    // The button goes on saying that it is not kept.
+  }
+}
+
 const THEME = "sentinel-theme";
 
 /** Whether the page is dark now: by this person's choice, else as the system is. */

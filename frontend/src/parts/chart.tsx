@@ -3,7 +3,7 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import type { Chart, Point, Series } from "../charts.ts";
+import { type Chart, lowered, type Point, type Series } from "../charts.ts";
 import { isSeverity } from "../severities.ts";
 import { visible } from "../visible.ts";
 import { Scroll } from "./scroll.tsx";
@@ -16,14 +16,22 @@ const RIGHT = 8;
 const USUAL = 720;
 
 /** What was found in the rows of a table. */
-export function ChartOf({ chart }: { chart: Chart }): JSX.Element {
+export function ChartOf({ chart, ...ways }: { chart: Chart } & Ways): JSX.Element {
   return chart.kind === "trend" ? (
-    <Columns {...chart} />
+    <Columns {...chart} {...ways} />
   ) : chart.kind === "parts" ? (
     <Ring {...chart} />
   ) : (
-    <Ranking {...chart} />
+    <Ranking {...chart} {...ways} />
   );
+}
+
+/** From a drawing to the rows that it counts. */
+interface Ways {
+  /** The address of what a label names. */
+  link?: (label: string) => string | undefined;
+  /** Called with the times at which a column begins and ends; the last one has no end. */
+  onPick?: ((from: string, to: string | null) => void) | undefined;
 }
 
 /** The room that a drawing has, in pixels: text in it keeps its size. */
@@ -59,11 +67,17 @@ interface Drawn {
   of: string;
   series: Series[];
   points: Point[];
+  /** What is counted. */
+  unit?: string;
 }
 
 /** Columns over time, the series on each other, the last one on top. */
-export function Columns(props: Drawn & { note?: ComponentChildren }): JSX.Element {
-  const { points, series } = props;
+export function Columns(props: Drawn & Ways & { note?: ComponentChildren }): JSX.Element {
+  const { points, series, onPick } = props;
+  const unit = props.unit ?? (series.length === 1 ? series[0]?.name : undefined) ?? "";
+  const [at, setAt] = useState<number | null>(null);
+  const pointed = at === null ? undefined : points[at];
+  const pick = (place: number): void => onPick?.(points[place]?.full ?? "", points[place + 1]?.full ?? null);
   const [place, room, frame] = useRoom();
   const pattern = useId();
   const sums = points.map((point) => point.values.reduce((sum, each) => sum + each, 0));
@@ -88,6 +102,7 @@ export function Columns(props: Drawn & { note?: ComponentChildren }): JSX.Elemen
           width={width}
           height={ABOVE + HEIGHT + BELOW}
           viewBox={`0 0 ${width} ${ABOVE + HEIGHT + BELOW}`}
+          onMouseLeave={() => setAt(null)}
         >
           <title>{sentence(props, sums)}</title>
           <defs>
@@ -111,8 +126,13 @@ export function Columns(props: Drawn & { note?: ComponentChildren }): JSX.Elemen
             </g>
           ))}
           {points.map((point, at) => (
-            <g key={point.full} class="hovered">
-              <title>{toldOf(point, series, sums[at] ?? 0)}</title>
+            // biome-ignore lint/a11y/noStaticElementInteractions: for the keyboard the table below leads to the same
+            <g
+              key={point.full}
+              class={onPick === undefined ? "hovered" : "hovered leads"}
+              onMouseEnter={() => setAt(at)}
+              onClick={() => pick(at)}
+            >
               <rect class="ground" x={LEFT + at * step} y={ABOVE} width={step} height={HEIGHT} />
               {point.unknown === undefined ? (
                 <Stack
@@ -139,9 +159,15 @@ export function Columns(props: Drawn & { note?: ComponentChildren }): JSX.Elemen
           ) : null}
         </svg>
       </Scroll>
+      <p class="label readout" aria-hidden="true">
+        {pointed === undefined
+          ? `${summed(sums)} ${visible(lowered(unit))}`
+          : toldOf(pointed, series, sums[at ?? 0] ?? 0)}
+        {pointed === undefined || onPick === undefined ? "" : ". A click shows them."}
+      </p>
       {width > room + 1 ? <p class="label">Earlier columns stand to the left: scroll there.</p> : null}
       {props.note}
-      <Twin {...props} />
+      <Twin {...props} onPick={onPick === undefined ? undefined : pick} />
     </>
   );
 }
@@ -182,8 +208,8 @@ const ROW = 26;
 const NAMES = 0.42;
 
 /** Bars beside their names, the longest first as they come. */
-export function Ranking(props: Drawn): JSX.Element {
-  const { points } = props;
+export function Ranking(props: Drawn & Ways): JSX.Element {
+  const { points, link } = props;
   const [place, room] = useRoom();
   const most = Math.max(1, ...points.map((point) => point.values[0] ?? 0));
   const names = Math.min(280, Math.max(96, Math.min(room * NAMES, longest(points) * 7 + 16)));
@@ -199,12 +225,22 @@ export function Ranking(props: Drawn): JSX.Element {
             const value = point.values[0] ?? 0;
             const long = Math.max(2, (value / most) * bars);
             const label = visible(point.label);
+            const to = link?.(point.full);
+            const name = (
+              <text class="name" x={names - 8} y={at * ROW + 17} text-anchor="end">
+                {label.length > fits ? `${label.slice(0, fits - 1)}…` : label}
+              </text>
+            );
             return (
               <g key={point.full}>
                 <title>{`${label}: ${amount(point)}`}</title>
-                <text class="name" x={names - 8} y={at * ROW + 17} text-anchor="end">
-                  {label.length > fits ? `${label.slice(0, fits - 1)}…` : label}
-                </text>
+                {to === undefined ? (
+                  name
+                ) : (
+                  <a href={to} aria-label={label}>
+                    {name}
+                  </a>
+                )}
                 <rect class="bed" x={names} y={at * ROW + 6} width={bars} height={14} rx={2} />
                 <rect
                   class={`mark ${point.label.toLowerCase()}`}
@@ -222,7 +258,7 @@ export function Ranking(props: Drawn): JSX.Element {
           })}
         </svg>
       </section>
-      <Twin {...props} />
+      <Twin {...props} onPick={undefined} />
     </>
   );
 }
@@ -476,7 +512,13 @@ export function Legend({ series }: { series: Series[] }): JSX.Element {
 }
 
 /** The same as a table, for whoever does not see the drawing. */
-function Twin({ title, of, series, points }: Drawn): JSX.Element {
+function Twin({
+  title,
+  of,
+  series,
+  points,
+  onPick,
+}: Drawn & { onPick?: ((at: number) => void) | undefined }): JSX.Element {
   const all = series.length > 1;
   return (
     <details>
@@ -493,11 +535,19 @@ function Twin({ title, of, series, points }: Drawn): JSX.Element {
             </tr>
           </thead>
           <tbody>
-            {points.map((point) => {
+            {points.map((point, at) => {
               const sum = point.values.reduce((total, each) => total + each, 0);
               return (
                 <tr key={point.full}>
-                  <th scope="row">{visible(point.full)}</th>
+                  <th scope="row">
+                    {onPick === undefined ? (
+                      visible(point.full)
+                    ) : (
+                      <button type="button" class="link" onClick={() => onPick(at)}>
+                        {visible(point.full)}
+                      </button>
+                    )}
+                  </th>
                   {[...(all ? [sum] : []), ...point.values.toReversed()].map((count, column) => (
                     <td key={column} class="num">
                       {point.unknown === undefined ? count : <span class="quiet">{point.unknown}</span>}
@@ -511,6 +561,10 @@ function Twin({ title, of, series, points }: Drawn): JSX.Element {
       </Scroll>
     </details>
   );
+}
+
+function summed(sums: number[]): number {
+  return Math.round(sums.reduce((sum, each) => sum + each, 0) * 100) / 100;
 }
 
 function longest(points: Point[]): number {

@@ -5,7 +5,7 @@ import { ask } from "../api.ts";
 import { askNow } from "../draft.ts";
 import { incidentLink } from "../incident_address.ts";
 import { type Rows, useLook } from "../look.ts";
-import { preferredWorkspace } from "../preferences.ts";
+import { keptQuestions, preferredWorkspace } from "../preferences.ts";
 import type { Alert, Incident } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 import type { Conversation, Session } from "../wire.ts";
@@ -50,7 +50,8 @@ export function Palette(props: {
   const named = useNamed(wanted, rows, incidents.found !== null, reads, workspace);
   const talks = useTalks(wanted, props.conversations);
   const entries = useMemo(
-    () => entriesOf(wanted, props.views, talks, rows, named, reads, workspace),
+    () =>
+      entriesOf(wanted, props.views, talks, rows, named, reads ? keptQuestions(session.name) : [], reads, workspace),
     [wanted, rows, named.entities, talks],
   );
   const current = Math.min(at, Math.max(0, entries.length - 1));
@@ -202,6 +203,7 @@ function entriesOf(
   conversations: Conversation[],
   rows: Incident[],
   named: Named,
+  kept: string[],
   reads: boolean,
   workspace: string,
 ): Entry[] {
@@ -248,6 +250,16 @@ function entriesOf(
         ]
       : []),
     ...(reads ? entities : []),
+    ...kept
+      .filter(holds)
+      .slice(0, MOST_OF_EACH)
+      .map((each) => ({
+        key: `kept ${each}`,
+        icon: "star" as const,
+        words: each,
+        sort: "Ask again",
+        go: () => askNow(each),
+      })),
     ...views
       .filter((view) => holds(view.title))
       .map((view) => ({

@@ -1,6 +1,7 @@
 // Alerts over time: their counts as columns, and where a count of nothing means that nothing is known.
 import type { JSX } from "preact";
 import type { Point, Series } from "../charts.ts";
+import { askNow } from "../draft.ts";
 import type { Rows, Seen } from "../look.ts";
 import { local, OLD_S } from "../times.ts";
 import type { Bucket, TrendSummary } from "../tool_rows.ts";
@@ -42,6 +43,8 @@ export function AlertTrend({ found }: { found: TrendSeen }): JSX.Element {
     <Columns
       title="Alerts over time"
       of="From"
+      unit="Alerts"
+      onPick={(from, to) => askNow(`Show the alerts${least(found)} from ${from} to ${to ?? "now"}`)}
       {...drawn}
       note={
         <p class="label">
@@ -57,6 +60,12 @@ export function AlertTrend({ found }: { found: TrendSeen }): JSX.Element {
       }
     />
   );
+}
+
+/** The least severity that was counted, in words. */
+function least({ arguments: given }: TrendSeen): string {
+  const severity = given.min_severity;
+  return severity === undefined || severity === "" ? "" : ` of at least ${severity} severity`;
 }
 
 /** Why a count of nothing is no zero: no rows of that time are kept any more, or none have come for so long that they

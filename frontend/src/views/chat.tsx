@@ -8,6 +8,7 @@ import { useRequests } from "../held_calls.ts";
 import { Recent, Suggested } from "../parts/around.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { KeptQuestions } from "../parts/saved.tsx";
 import { foundAloneWanted, keepFoundAlone, options } from "../preferences.ts";
 import type { TurnView } from "../turn_view.ts";
 import { visible } from "../visible.ts";
@@ -156,7 +157,10 @@ export function ChatView(props: {
                 />
               ))}
               {conversation !== null && id === null && turns.length === 0 ? (
-                <Suggested questions={EXAMPLES} onAsk={(question) => conversation.put(question)} />
+                <>
+                  <KeptQuestions name={session.name} onAsk={(question) => conversation.put(question)} />
+                  <Suggested questions={EXAMPLES} onAsk={(question) => conversation.put(question)} />
+                </>
               ) : null}
               <Carried facts={conversation?.carried ?? null} />
               <Announcement text={announcement(conversation)} />

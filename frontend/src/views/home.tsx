@@ -14,6 +14,7 @@ import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { Outside } from "../parts/outside.tsx";
 import { HowFound, Reading, Warnings, WhyNone } from "../parts/reading.tsx";
+import { KeptQuestions } from "../parts/saved.tsx";
 import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
 import { Table } from "../parts/table.tsx";
 import { trendOf } from "../parts/trend.tsx";
@@ -63,6 +64,7 @@ export function HomeView({ session, waiting }: { session: Session; waiting: Appr
     <>
       <h1 class="unseen">Home</h1>
       <AskBox />
+      <KeptQuestions name={session.name} onAsk={askNow} />
       <div class="under">
         <Suggested
           questions={[

@@ -99,7 +99,11 @@ function Parts({ parts }: { parts: SystemState["parts"] }): JSX.Element {
             title: "What it says",
             class: "long",
             cell: ([name, told]) =>
-              told === "ok" ? <span class="quiet">{PARTS[name]?.[1] ?? ""}</span> : `${visible(told)} Run sentinel doctor.`,
+              told === "ok" ? (
+                <span class="quiet">{PARTS[name]?.[1] ?? ""}</span>
+              ) : (
+                `${visible(told)} Run sentinel doctor.`
+              ),
           },
         ]}
       />

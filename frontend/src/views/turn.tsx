@@ -15,6 +15,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { KeepButton } from "../parts/saved.tsx";
 import { Elapsed, ToolList } from "../parts/tool_status.tsx";
 import { age } from "../times.ts";
 import type { TurnView } from "../turn_view.ts";
@@ -25,6 +26,7 @@ import { RequestCard } from "./request.tsx";
 
 const FIRST_EVIDENCE = 10;
 /** A longer answer shows its first lines, and the others folded behind what belongs to it. */
+const LISTED = new Set(["alerts", "incidents"]);
 const LEAD_LINES = 4;
 const MOST_LINES = 6;
 
@@ -176,7 +178,7 @@ function Body(props: { turn: TurnView; opened: Opened | null; held: boolean } & 
 }
 
 /** The tables of an answer, each with the chart that its rows are. */
-function Figures({ turn, onOpen }: { turn: TurnView } & TurnActions): JSX.Element {
+function Figures({ turn, onOpen, onAsk }: { turn: TurnView } & TurnActions): JSX.Element {
   const running = turn.state === "running";
   const lines = useMemo(
     () => (running ? null : behindLines(turn.tables, turn.evidence)),
@@ -196,20 +198,45 @@ function Figures({ turn, onOpen }: { turn: TurnView } & TurnActions): JSX.Elemen
   return (
     <>
       {turn.tables.map((table, place) => (
-        <Figure key={place} table={table} first={first} links={links} share={place === 0 ? share : null} />
+        <Figure
+          key={place}
+          table={table}
+          first={first}
+          link={(cell) => links.get(cell) ?? personOf(cell)}
+          onPick={rowsOf(table, onAsk)}
+          share={place === 0 ? share : null}
+        />
       ))}
     </>
   );
 }
 
+const PERSON = /^[\w.'+-]+@[\w.-]+$/;
+
+/** The way to a person whose address is a cell of a stored query. */
+function personOf(cell: string): string | undefined {
+  return PERSON.test(cell) ? `#/entity/${encodeURIComponent(cell)}` : undefined;
+}
+
+/** How to ask for the rows of one column, where a table counts what a list shows. */
+function rowsOf(
+  table: Table,
+  onAsk: (question: string) => void,
+): ((from: string, to: string | null) => void) | undefined {
+  const counted = table.columns.map((each) => each.toLowerCase()).find((each) => LISTED.has(each));
+  return counted === undefined ? undefined : (from, to) => onAsk(`Show the ${counted} from ${from} to ${to ?? "now"}`);
+}
+
 function Figure(props: {
   table: Table;
   first: (cells: string[]) => JSX.Element | null;
-  links: Map<string, string>;
+  link: (cell: string) => string | undefined;
+  onPick: ((from: string, to: string | null) => void) | undefined;
   share: ReturnType<typeof shareOf>;
 }): JSX.Element {
   const { table, share } = props;
-  const chart = useMemo(() => chartOf(table), [table]);
+  const [measure, setMeasure] = useState("");
+  const chart = useMemo(() => chartOf(table, measure), [table, measure]);
   const [drawn, setDrawn] = useState(true);
   const title = table.title || chart?.title || "Rows";
   return (
@@ -218,6 +245,19 @@ function Figure(props: {
         <h3>{visible(title)}</h3>
         <span class="label">{table.rows.length}</span>
         <div class="push">
+          {chart !== null && drawn && chart.measures.length > 1 ? (
+            <select
+              aria-label="What is drawn"
+              value={measure || chart.measures[0]}
+              onChange={(event) => setMeasure(event.currentTarget.value)}
+            >
+              {chart.measures.map((name) => (
+                <option key={name} value={name}>
+                  {visible(name)}
+                </option>
+              ))}
+            </select>
+          ) : null}
           {chart === null ? null : (
             <button type="button" class="link" aria-pressed={drawn} onClick={() => setDrawn(!drawn)}>
               {drawn ? "As a table" : "As a chart"}
@@ -233,10 +273,10 @@ function Figure(props: {
       ) : null}
       {chart !== null && drawn ? (
         <div class="in">
-          <ChartOf chart={{ ...chart, title }} />
+          <ChartOf chart={{ ...chart, title }} link={props.link} onPick={props.onPick} />
         </div>
       ) : (
-        <DataTable {...table} title={title} first={props.first} link={(cell) => props.links.get(cell)} />
+        <DataTable {...table} title={title} first={props.first} link={props.link} />
       )}
     </section>
   );
@@ -249,7 +289,7 @@ function asText(table: Table): string {
 }
 
 /** What was compared, what can be done with the answer, and how it was found, each in a line. */
-function Foot(props: { turn: TurnView } & TurnActions): JSX.Element {
+function Foot(props: { turn: TurnView; name: string } & TurnActions): JSX.Element {
   const { turn } = props;
   const hidden = props.foundAlone ? foundAlone(turn.text, turn.sentences).hidden : 0;
   return (
@@ -274,6 +314,7 @@ function Foot(props: { turn: TurnView } & TurnActions): JSX.Element {
             <Icon name="again" />
             Ask again
           </button>
+          <KeepButton name={props.name} question={turn.question} />
           {turn.state === "answered" ? <Thumbs turn={turn} onThought={props.onThought} /> : null}
         </span>
       </div>

@@ -58,6 +58,24 @@ def test_a_day_without_a_row_keeps_its_place_in_a_trend() -> None:
     assert len(points) == 6
 
 
+def test_another_column_of_counts_is_drawn_and_ranked_anew() -> None:
+    days = [
+        [f"2026-11-{day} 00:00:00 UTC", "9", failures, "sales"] for day, failures in ((16, "1"), (17, "4"), (18, "0"))
+    ]
+    table = {"title": "", "columns": ["Day", "SignIns", "Failures", "Team"], "rows": days}
+    found = called("(page, given) => page.chartOf(given, 'Failures')", table)
+    assert (found["measures"], found["title"]) == (["SignIns", "Failures"], "Failures by time")
+    assert [each["values"] for each in found["points"]] == [[1], [4], [0]]
+    ranked = {
+        "title": "",
+        "columns": ["Account", "Alerts", "High"],
+        "rows": [["asa", "8", "1"], ["li", "6", "5"], ["bo", "6", "2"]],
+    }
+    found = called("(page, given) => page.chartOf(given, 'High')", ranked)
+    assert [(each["label"], each["values"]) for each in found["points"]] == [("li", [5]), ("bo", [2]), ("asa", [1])]
+    assert called("(page, given) => page.chartOf(given, 'Team')", table)["title"] == "SignIns by time"
+
+
 def test_names_with_falling_counts_are_a_ranking_and_a_list_of_incidents_is_none() -> None:
     ranked = [["[1]", "asa", "8", "3"], ["[2]", "noah", "6", "0"], ["[3]", "kwame", "6", "2"]]
     found = chart(["", "Account", "Alerts", "High"], ranked)

@@ -506,6 +506,11 @@ def test_trends_draw_what_is_known_say_what_is_not_and_stand_in_a_table_too(visi
     expect(alerts.locator("rect.mark.high").last).to_be_in_viewport(ratio=1)
     page.get_by_role("group", name="Entities").get_by_role("link", name="7").click()
     expect(page.get_by_role("heading", name="#7 Sign-in 7")).to_be_visible()
+    page.go_back()
+    alerts.locator("g.hovered").last.click()
+    expect(page.locator("article.turn h2")).to_have_text(
+        re.compile(r"^Show the alerts from \d{4}-\d\d-\d\d \d\d:\d\d to now$")
+    )
 
 
 @pytest.mark.requirement("SURF-4")

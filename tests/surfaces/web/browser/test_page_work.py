@@ -67,7 +67,7 @@ def test_an_approver_reads_the_story_of_the_labels_approves_and_the_call_passes_
     page = finn.page
     # Tests before this one may have left requests of theirs.
     expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(
-        [re.compile(r"^Approvals \d+ waiting$")]
+        [re.compile(r"^Approvals \d+ waiting$"), "System"]
     )
     page.get_by_role("region", name="Waiting").get_by_role(
         "link", name="dana-page wants to use isolate with host “ws-01”"
@@ -191,6 +191,27 @@ def test_a_question_is_asked_again_or_edited_first(web: RunningWeb, visit: Visit
     box.press_sequentially(" there")
     box.press("Enter")
     expect(page.locator("article.answered .markdown").last).to_have_text("hello there")
+
+
+@pytest.mark.requirement("SURF-4")
+def test_a_question_is_kept_asked_again_and_let_go(web: RunningWeb, visit: Visit) -> None:
+    dana = visit("dana-keeps")
+    page = dana.page
+    dana.ask("say hello")
+    page.get_by_role("button", name="Keep the question").click()
+    expect(page.get_by_role("button", name="Keep the question")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("link", name="Home").click()
+    page.reload()
+    kept = page.get_by_role("list", name="Questions that you keep")
+    kept.get_by_role("button", name="say hello", exact=True).click()
+    expect(page.locator("article.answered .markdown")).to_have_text("hello")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("hello")
+    expect(page.get_by_role("option", name="say hello Ask again")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="New conversation").click()
+    kept.get_by_role("button", name="Keep no more: say hello").click()
+    expect(kept).to_have_count(0)
 
 
 @pytest.mark.requirement("SURF-4")
