@@ -449,6 +449,7 @@ def test_a_hand_over_tells_the_queue_what_changed_what_was_done_and_what_waits()
     assert "- **In the shift**: 1 came (126); 1 closed (127)." in first
     assert "- **Waits**: anna wants to change the severity of #126." in first
     assert "| 124 | Ransomware | High | Active | Łukasz Żak | 2 d 5 h |" in first
+    assert "| 126 | PowerShell | came | 2026-11-30 07:00 UTC | Medium New |" in first
     assert "| 127 | Sign-in | closed | 2026-11-30 09:00 UTC | Low Closed FalsePositive |" in first
     assert [(deed.came_of_it, deed.done, deed.waits) for deed in report.front.deeds] == [
         ("done", True, False),

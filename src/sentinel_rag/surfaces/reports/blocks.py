@@ -530,7 +530,7 @@ def _queue_blocks(report: HandOver) -> Iterator[Block]:
     yield PartHeading("Changed in the shift")
     named = zip(("came", "closed", "changed"), _in_shift(report), strict=True)
     rows = [
-        (each.number, each.title[:MOST_TEXT], what, *_change_cells(each, zone))
+        (each.number, each.title[:MOST_TEXT], what, *_change_cells(each, what, zone))
         for what, moved in named
         for each in moved
     ]
@@ -545,8 +545,8 @@ def _queue_cells(incident: KnownIncident, now: datetime) -> tuple[str, ...]:
     return number, title[:MOST_TEXT], severity, status, owner, age
 
 
-def _change_cells(incident: KnownIncident, zone: str) -> tuple[str, ...]:
-    when = incident.closed_time if not incident.open else incident.updated_time
+def _change_cells(incident: KnownIncident, what: str, zone: str) -> tuple[str, ...]:
+    when = {"came": incident.created_time, "closed": incident.closed_time}.get(what, incident.updated_time)
     now = " ".join((incident.severity, incident.status, incident.classification)).strip()
     return brief(when, zone), now
 
