@@ -13,13 +13,13 @@ import ssl
 import threading
 import time
 import weakref
-from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 
+from sentinel_rag.contracts.closing import Closing
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.integrations.gateway.answers import HttpReply, NoReply
 from sentinel_rag.integrations.gateway.calls import (
@@ -87,7 +87,7 @@ DEFAULT_TIMEOUT_S = 120.0
 T = TypeVar("T")
 
 
-class GatewayConnection:
+class GatewayConnection(Closing):
     """A gateway and a key. Without `url` and `key` they are those of SENTINEL_URL and SENTINEL_API_KEY.
 
     `timeout_s` bounds each request from connecting to the last byte. `tls` is for a certificate authority of one's own.
@@ -162,20 +162,10 @@ class GatewayConnection:
             await client.aclose()
         self.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def _carry_out(self, exchange: Exchange[T]) -> T:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as SomeOf
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from sentinel_rag.contracts.closing import Closing
@@ -221,9 +220,7 @@ class KnowledgeStore(StoreReading, VectorSearch, VectorKeeping, StoreWriting, Pr
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def close(self) -> None:
         """Let go of files and connections."""

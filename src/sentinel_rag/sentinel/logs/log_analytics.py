@@ -19,7 +19,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -383,9 +382,7 @@ class CollectorPause:
                 self._was_on = gc.isenabled()
                 gc.disable()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0 and self._was_on:
