@@ -143,6 +143,8 @@ class Planner:
             return self._left_out(decided, now)
         if decided is not None:
             return decided, None
+        if asked.listed_times and (both := self._for_each_time(asked, now)) is not None:
+            return both
         told = _features(asked)
         borrowed = [word for word in unread_words(asked) if word in self.queries.words]
         if borrowed or ((asked.polar or asked.has("name")) and self.queries.names_threat(asked)):
@@ -159,6 +161,20 @@ class Planner:
                 if decision is not None:
                     return replace(self._whole(decision, row), row=row.kind), row
         return unstored or (_no_row(asked), None)
+
+    def _for_each_time(self, f: Frame, now: datetime) -> tuple[Decision, DecisionRow | None] | None:
+        """The same asked of two times that stand beside each other: "in May, and how many in June"."""
+        if f.has("op:compare", "op:trend"):
+            return None
+        once = [
+            replace(f.copy(), window=window, other_window=False, listed_times=False)
+            for window in (f.window, f.second_window)
+        ]
+        (first, row), (second, _) = (self._decide(one, now) for one in once)
+        alike = len(first.calls) == len(second.calls) == 1 and first.kind is second.kind is DecisionKind.CALL
+        if not alike or first.then or first.calls == second.calls:
+            return None
+        return replace(first, frame=f, calls=(*first.calls, *second.calls)), row
 
     def _one_sentence(self, asked: Frame, now: datetime) -> Decision | None:
         """The answer to the one sentence of several that asks for rows, where the others only tell why; the last
@@ -228,6 +244,10 @@ class Planner:
         asks_which = f.has("ask:what") and f.has("kind", "prop", "attr") and not f.polar
         if row.kind == _AN_INCIDENT and logs and not asks_which and not {*f.all("topic")} & _IN_INCIDENTS:
             return ask(f, Unclear.NOT_TAKEN, *logs)
+        bounded = [made.arguments for made in decision.calls if f.window.items() <= made.arguments.items()]
+        if f.other_window and bounded and not any(f.second_window.items() <= each.items() for each in bounded):
+            both = any("is:two_periods" in need for need in row.needs)
+            return decision if both else ask(f, Unclear.ONE_TIME)
         if (
             decision.kind is not DecisionKind.CALL
             or decision.then

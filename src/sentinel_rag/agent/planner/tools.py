@@ -25,7 +25,7 @@ from sentinel_rag.agent.planner.decisions import (
 )
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame
-from sentinel_rag.language.frames.phrases import SILENT, Item, Sense
+from sentinel_rag.language.frames.phrases import SILENT, Item, Sense, words_of
 from sentinel_rag.language.frames.reader import part_of, part_with
 from sentinel_rag.language.text import toml_beside
 
@@ -422,7 +422,14 @@ def parts_of(frame: Frame) -> tuple[str, ...]:
     parts = [part_of(frame, begin, end) for begin, end in spans]
     if len(parts) < 2 or not all(part.has("kind") for part in parts):
         return (frame.said,)
-    return tuple(frame.text[begin:end].rstrip(" ,;") for begin, end in spans)
+    told = [frame.text[begin:end].rstrip(" ,;") for begin, end in spans]
+    if not frame.other_window and set(words_of(frame.time_said)) <= set(words_of(told[-1])):
+        # "How many alerts and how many incidents today": the time is that of both, where nothing else is said before.
+        alike = [all(item.silent or item.type in ("op", "kind", "follow") for item in part.items) for part in parts]
+        told[:-1] = [
+            f"{text} {frame.time_said}" if same else text for text, same in zip(told[:-1], alike, strict=False)
+        ]
+    return tuple(told)
 
 
 def _asked_of_step(frame: Frame) -> bool:

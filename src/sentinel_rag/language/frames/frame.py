@@ -33,6 +33,8 @@ class Frame:
     other_window: bool = False
     second_window: dict[str, str] = field(default_factory=dict)
     """A second time that is said beside the first, such as the week that this one is compared with."""
+    listed_times: bool = False
+    """Whether the second one only stands beside the first, as in "in May, and how many in June"."""
     later_window: dict[str, str] = field(default_factory=dict)
     """The second of two whole periods that the window joins ("june and july")."""
     around: timedelta | None = None

@@ -58,6 +58,9 @@ _LEVELS = ("severity", "status", "class")
 """What a field holds, and no title does: "informational" in quotes."""
 _LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat", "know", "prop")
 """What a relative clause may stand behind."""
+_NAMED = "\0"
+"""Stands for each letter of a name where a time is looked for."""
+_JOINS = ("follow", "ask", "op")
 _NEAR_ENOUGH = 0.7
 """The share of the words that the best language knows, below which another is not tried."""
 _BEFORE_A_NOUN = ("status", "severity", "owner", "f", "class", "threat")
@@ -92,7 +95,7 @@ class Reader:
         for name in (first, *sorted(self.languages[1:], key=lambda name: -known[name])):
             # Of a sentence that the first one mostly knows, one word more may be a name: `user agents of mira`.
             more = name == first or known[name] > known[first] + (known[first] >= _NEAR_ENOUGH * len(words))
-            level = best is not None and known[name] == known[best.book.language]
+            level = best is not None and known[name] >= known[best.book.language]  # and mends fewer words
             if more and known[name] >= enough and (best is None or best.strange or level):
                 other = _Attempt(text, phrase_book(name), self)
                 if best is None or other.worth(known) < best.worth(known):
@@ -110,11 +113,13 @@ class _Attempt:
         self.tokens = self._tokens(self.text)
         joined = list(self._joined_spans())
         masked = self.text
-        for start, end in (*((one.start, one.end) for one in self.tokens), *joined):
+        for start, end in joined:
             masked = blank(masked, start, end)
+        for one in self.tokens:  # no blanks: what stands before a name says no bound ("desde 10.0.0.5 ayer")
+            masked = masked[: one.start] + _NAMED * (one.end - one.start) + masked[one.end :]
         masked = self._undenied(masked)
         self.time = reader.read_time(masked)
-        self.rest = self.time.rest
+        self.rest = self.time.rest.replace(_NAMED, " ")
         for start, end in joined:
             self.rest = self.rest[:start] + self.text[start:end] + self.rest[end:]
         self.cost, covered = self._cover()
@@ -143,6 +148,7 @@ class _Attempt:
             window=time.window.arguments() if time.window else {},
             other_window=bool(time.other),
             second_window=time.other_window.arguments() if time.other_window else {},
+            listed_times=bool(time.other) and self._listed(*time.between),
             later_window=time.later.arguments() if time.later else {},
             around=time.around,
             time_said=_said(self.text, self.rest, self.tokens),
@@ -192,6 +198,13 @@ class _Attempt:
         if not frame.has("ref") and any(_holds_pronoun(item, self.book) for item in self.items):
             frame.tell("ref", "within")
         return frame
+
+    def _listed(self, start: int, end: int) -> bool:
+        """Whether the words between two times only say that the same is asked of both."""
+        between = [item for item in self.items if start <= item.start < end]
+        return any(item.type in _JOINS for item in between) and all(
+            item.silent or any(item.sense(type_) for type_ in (*_JOINS, "kind", "of", "do", "did")) for item in between
+        )
 
     def _tokens(self, text: str) -> list[Token]:
         """Tokens by shape, and beside them the names that the workspace itself knows."""
@@ -329,7 +342,8 @@ class _Attempt:
                 value = next((one for one in told if one is not None), None)
             elif wanted[0] == ANY_NUMBER and word[0].isdecimal() and word.lstrip(digits) == wanted[1:]:
                 value = int(word.removesuffix(wanted[1:]))  # "18h"
-            said = self.book.of_time(wanted, word) if value is None else str(value)
+            digit = word if word.isdecimal() else str(value)  # "0800" is a time of day
+            said = self.book.of_time(wanted, word) if value is None else digit
             if said:
                 numbers.append(said)
             elif wanted != word:

@@ -193,7 +193,7 @@ class TimeQuestion:
 class TimeReading:
     """What a sentence says about time. `around` is the half width asked for around a thing that has no time yet;
     `rest` is the sentence with the time blanked out, of the same length; `other` is a second time, as it was said and
-    as a window."""
+    as a window, and `between` where the words between the two begin and end."""
 
     rest: str
     window: WindowSlot | None = None
@@ -201,5 +201,6 @@ class TimeReading:
     around: timedelta | None = None
     other: str = ""
     other_window: WindowSlot | None = None
+    between: tuple[int, int] = (0, 0)
     later: WindowSlot | None = None
     """The second of two whole periods that one window joins: "june and july" are two, where they are compared."""

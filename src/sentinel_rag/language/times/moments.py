@@ -152,7 +152,7 @@ def _with_bare_hours(text: str, found: list[FoundTime]) -> list[FoundTime]:
 
 
 _STARTS = re.compile(
-    r"(?<![\w.:/\\@#-])\w|(?:(?<=\d[-–—])|(?<=[ap]m[-–—]))(?=\d\d?(?::|\s*[ap]\.?m\b)|noon\b|mid(?:night|day)\b)",
+    r"(?<![\w.:/\\@#-])\w|(?:(?<=\d[-–—])|(?<=[ap]m[-–—]))(?=\d\d?(?::|\s*[ap]\.?m\b)|\d{4}\b|noon\b|mid(?:night|day)\b)",
     re.IGNORECASE,
 )
 
@@ -192,7 +192,7 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
             whole_year,
         ),
         (
-            rf"(?:the\s+)?(?:very\s+)?(start|beginning|first\s+days|end|middle)\s+of\s+(?:(?:the|this|current)\s+|(last|previous)\s+)?"
+            rf"(?:the\s+)?(?:very\s+)?(start|beginning|first\s+days|end|middle)\s+(?:of|in)\s+(?:(?:the|this|current)\s+|(last|previous)\s+)?"
             rf"(?:(week|month|quarter|year)|({MONTH})(?:\s+{YEAR})?)\b",
             edge,
         ),
@@ -226,8 +226,9 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (r"(\d\d?)(?::(\d\d))?(?=\s*(?:-|–|—|to|until|till)\s*(\d\d?)(?::\d\d)?\s*([ap])\.?m\b)", clock_of_half),
         (rf"(\d\d?):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?(?:(?!\s*-\d){ZONE})?(?![\w:])", clock),
         (
-            rf"(?:(?<=since )|(?<=from )|(?<=between )|(?<=at )|(?<=to )|(?<=and )|(?<=-)|(?<=after )|(?<=before ))"
-            rf"(0\d|1[0-8]|2[1-3])([0-5]\d)((?!))?((?!))?(?:\s?(?:h|hrs|hours)\b)?(?:{ZONE})?(?![\w:.-])",
+            rf"(?:(?<=since )|(?<=from )|(?<=between )|(?<=at )|(?<=to )|(?<=and )|(?<=-)|(?<=after )|(?<=before )"
+            rf"|(?<=until )|(?<=till )|(?=\d{{4}}\s*{DASH}\s*\d{{4}}\b))"
+            rf"(0\d|1[0-8]|2[1-3])([0-5]\d)((?!))?((?!))?(?:\s?(?:h|hrs|hours)\b)?(?:(?!\s*-\d){ZONE})?(?![\w:.])",
             clock,
         ),
         (rf"(?<=at )(\d\d?)()(?:{ZONE})(?![\w:])", clock_twelve),

@@ -123,7 +123,7 @@ _AROUND_IT = re.compile(
 _NEAR = re.compile(r"\b(?:around|about|near|close\s+to|at\s+the\s+time\s+of)\s*$", re.IGNORECASE)
 _PART_OF_A_DAY = timedelta(hours=6)
 """What is as long as a morning is a stretch, near which nothing is: "worried about last night"."""
-_RANGE = re.compile(r"\s*(?:-|–|—|\bto\b|\band\b|\buntil\b|\btill\b|\bthrough\b|\bthru\b)\s*", re.IGNORECASE)
+_RANGE = re.compile(r"\s*(?:-|–|—|\b(?:to|and|until|till|through|thru|up\s+to)\b)\s*", re.IGNORECASE)
 _OPENS = r"from|since|after|later\s+than|starting(?:\s+(?:from|at))?"
 _CLOSES = r"before|earlier\s+than|until|till|up\s+to"
 _ATTACH = re.compile(rf"\s*,?\s*(?:\b(?:at|on|of|the|between|{_OPENS}|{_CLOSES})\b\s*)*", re.IGNORECASE)
@@ -246,8 +246,13 @@ def _read_absolute(text: str, moments: list[FoundTime], now: Now, around: timede
     later = None
     if right is not None and left.whole_days and right.whole_days and not _BOUNDED.search(head):
         later = WindowSlot(right.start, right.end)
-    said, other = ("", None) if bounded != window else _other_time(text, moments, first, last, window)
-    return TimeReading(rest, bounded, other=said, other_window=other, later=later)
+    apart = [] if bounded != window else _other_times(moments, first, last, window)
+    if not apart:
+        return TimeReading(rest, bounded, later=later)
+    said = text[apart[0].begin : apart[0].end].strip()
+    span = next(found.moment.span for found in apart if isinstance(found.moment, Day | Instant))
+    between = (end, apart[0].begin) if len(apart) == 1 else (0, 0)
+    return TimeReading(rest, bounded, None, None, said, WindowSlot(span.start, span.end), between, later)
 
 
 def _are_two_periods(text: str, first: FoundTime, last: FoundTime, window: WindowSlot) -> bool:
@@ -284,20 +289,18 @@ def _bound_begins(text: str, begin: int) -> int:
     return begin
 
 
-def _other_time(
-    text: str, moments: list[FoundTime], first: int, last: int, window: WindowSlot
-) -> tuple[str, WindowSlot | None]:
-    """A day or an instant that is no part of the window that is read and does not hold it, as said and as a window."""
-    for place, found in enumerate(moments):
-        if first <= place <= last or not isinstance(found.moment, Day | Instant):
-            continue
-        span = found.moment.span
-        apart = (window.end is not None and span.start >= window.end) or (
-            window.start is not None and span.end <= window.start
+def _other_times(moments: list[FoundTime], first: int, last: int, window: WindowSlot) -> list[FoundTime]:
+    """The days and instants that are no part of the window that is read and do not hold it."""
+    return [
+        found
+        for place, found in enumerate(moments)
+        if not first <= place <= last
+        and isinstance(found.moment, Day | Instant)
+        and (
+            (window.end is not None and found.moment.span.start >= window.end)
+            or (window.start is not None and found.moment.span.end <= window.start)
         )
-        if apart:
-            return text[found.begin : found.end].strip(), WindowSlot(span.start, span.end)
-    return "", None
+    ]
 
 
 _SHAPES = (
