@@ -351,6 +351,10 @@ def _best(text: str, languages: Sequence[str] = LANGUAGES) -> Read:
     return min(orders, key=lambda read: sum(item.type == "text" for item in read.items))
 
 
+_BEHIND = ("text", "to", "class", "severity", "lit")
+"""What stands behind a verb that is not the first: words nothing read, and values ("Vorfall 40 schließen als ...")."""
+
+
 def _verb_at(read: Read) -> int | None:
     """The place of the verb of an order: first behind what may stand before one, or last ("bitte 124 schließen")."""
     place = read.first(0, "opening", "no")
@@ -360,11 +364,9 @@ def _verb_at(read: Read) -> int | None:
         return None
     if read.items[place].sense("act") or read.items[place].sense("beyond"):
         return place
-    last = max(
-        (at for at, item in enumerate(read.items) if not item.sense("filler") and item.type != "text"), default=0
-    )
-    ends = read.items[last].sense("last") is not None and all(item.type != "text" for item in read.items[:last])
-    return last if ends and last > place else None
+    last = max((at for at, item in enumerate(read.items) if item.sense("last")), default=0)
+    ends = all(item.type in _BEHIND or item.sense("filler") for item in read.items[last + 1 :])
+    return last if ends and last > place and all(item.type != "text" for item in read.items[:last]) else None
 
 
 # --- an order under a condition
