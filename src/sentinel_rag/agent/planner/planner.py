@@ -83,6 +83,7 @@ _MAY_POINT = (["definite"], ["within"])
 """What points at something that was said, unless its own sentence says which."""
 _OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
 """Beside which words of leisure are only talk."""
+_GREETING = frozenset({"small_talk"})
 _NARROWED = ("severity", "min", "status", "owner", "order")
 """What says of rows which ones, so that a word of help beside them asks for none."""
 _MOST_LEFT_OUT = 3
@@ -289,6 +290,9 @@ class Planner:
         rows_too = f.has("kind:incident", "kind:alert") and (f.window or f.has(*_NARROWED))  # "help me find the oldest"
         if f.has("meta:help") and not f.has("title", "name", "incident", "digits") and not rows_too:
             return Decision(DecisionKind.HELP, f)
+        told = [item for item in f.items if not item.silent]
+        if len(told) > 1 and all(item.sense("meta", _GREETING) for item in told):
+            return Decision(DecisionKind.SMALL_TALK, f)  # "hello! how is it going?"
         if f.has("meta:small_talk") and not f.unread and not f.window and not f.has(*_CONTENT, *_NARROWING):
             return Decision(DecisionKind.SMALL_TALK, f)
         return None
@@ -746,7 +750,8 @@ def _features(f: Frame) -> frozenset[str]:
         "stored": (
             groups
             or topics
-            or f.has("op:average", "class")
+            or f.has("op:average")
+            or (f.has("class") and f.has("op:count", "op:share"))
             or (
                 f.has("op:top")
                 and (f.has("attr", "kind:rule", "kind:table") or lists)

@@ -203,9 +203,7 @@ class StoredQueries:
             best *= _MISSING_NAME
         else:
             best += sum(
-                _FITTING
-                if frame.name_kinds(value)[:1] and frame.name_kinds(value)[0] in entry.parameters[name]
-                else _FILLING
+                _FITTING if frame.has(name) or {*frame.name_kinds(value)[:1]} & {*entry.parameters[name]} else _FILLING
                 for name, value in values.items()
             )
         for named in frame.all("parameter"):
@@ -239,7 +237,7 @@ def _behind(frame: Frame, name: str, part: str) -> bool:
     for item in reversed([item for item in frame.items if item.end <= start][-_FARTHEST:]):
         if fold(item.text) in said:
             return True
-        if not item.silent and not item.sense("kind"):
+        if not (item.silent or item.sense("kind") or item.sense("of")):
             return False
     return False
 
@@ -290,6 +288,12 @@ def _parameters_told(frame: Frame, queries: StoredQueries) -> Frame:
                 told.tell("parameter", f"{name}={number}")
                 told.features["num"] = told.features["digits"] = told.features["cmp"] = []
                 told.unread = [word for word in told.unread if fold(word) != what]
+            named = [word for word in (*told.unread, *told.loose) if f"{fold(word)} {what}" in fold(told.text)]
+            if named and not entry.parameters[name]:  # "the Finance department"
+                told.tell("parameter", f"{name}={named[0]}")
+                told.unread, told.loose = (
+                    [one for one in all_ if one != named[0]] for all_ in (told.unread, told.loose)
+                )
             examples = {fold(one.strip()): one.strip() for one in description.partition(": ")[2].split(",")}
             written = [word for word in (*told.unread, *told.loose) if fold(word) in examples]
             if written and not entry.parameters[name]:
@@ -373,6 +377,7 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     carried |= {"attr:created"} if frame.has("kind:alert", "kind:incident") and frame.window else set()
     carried |= {"attr:created", "attr:began", "op:exists"} if frame.has("follow:and") else set()  # "and since when"
     carried |= {"threat"} if not titles else set()
+    carried |= {one for one in ("calm", "relation") if not frame.has(one)}  # the grammar took it
     carried |= {"product"} if frame.has("topic") and len(frame.all("product")) == 1 else set()  # the source of the logs
     said = {sense for item in frame.items for sense in item.senses if sense[0] in _ALSO_SAID}
     carried |= {f"{type_}:{value}" for type_, value in said if value and entry.says(words_of(value))}

@@ -358,7 +358,7 @@ def phrase_book(language: str) -> PhraseBook:
         if 1 < len(phrase) <= _BORROWED and senses[0][0] in _GLUED and glued not in phrases:
             phrases[glued] = senses  # as the rows write it: "LateralMovement"
             own.update(glued)
-        if ("op", "trend") in senses:  # "weekly counts" tells the step too
+        if {("op", "trend"), ("topic", "ingest")} & {*senses}:  # "weekly counts" tells the step too
             _add(phrases, phrase, tuple(one for word in phrase for one in phrases.get((word,), ()) if one[0] == "unit"))
     single = {phrase[0]: words_of(said) for phrase, said in instead.items() if len(phrase) == 1}
     for phrase, senses in list(phrases.items()):

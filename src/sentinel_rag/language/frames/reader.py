@@ -60,6 +60,7 @@ _LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat", "k
 """What a relative clause may stand behind."""
 _NAMED = "\0"
 """Stands for each letter of a name where a time is looked for."""
+_A_PERSON = frozenset({"account"})
 _JOINS = ("follow", "ask", "op")
 _NEAR_ENOUGH = 0.7
 """The share of the words that the best language knows, below which another is not tried."""
@@ -180,11 +181,8 @@ class _Attempt:
         possessed = re.compile(r"'s?\s")
         for name in list(frame.all("name")):
             end = frame.text.find(name) + len(name)
-            if (
-                frame.name_kinds(name)[:1] == ("account",)
-                and possessed.match(frame.text, end)
-                and frame.has("kind:incident")
-            ):
+            person = frame.name_kinds(name)[:1] == ("account",) and frame.has("kind:incident")
+            if person and (possessed.match(frame.text, end) or self._has(name, frame)):
                 frame.features["name"].remove(name)
                 frame.tell("whose", name)
         for name in frame.all("whose"):
@@ -198,6 +196,15 @@ class _Attempt:
         if not frame.has("ref") and any(_holds_pronoun(item, self.book) for item in self.items):
             frame.tell("ref", "within")
         return frame
+
+    def _has(self, name: str, frame: Frame) -> bool:
+        """Whether the list is of what a person has: "incidents that X has", "X, which cases does she have?"."""
+        if frame.has("rel", "attr", "kind:alert", "topic", "status:Closed", "op:count") or frame.unread:
+            return False
+        said, start = settings(self.book.language, "has"), self.text.find(name)
+        ends = [start + len(name), *(item.end for item in self.items if item.sense("that", _A_PERSON))]
+        beside = [*words_of(self.text[:start])[-1:], *(word for end in ends for word in words_of(self.text[end:])[:1])]
+        return not said.isdisjoint(beside)
 
     def _listed(self, start: int, end: int) -> bool:
         """Whether the words between two times only say that the same is asked of both."""
