@@ -189,10 +189,10 @@ ENTITY_KINDS = (
 )
 
 TEMPLATE_FAMILIES = (
-    "account_*, alert*_by_*, audit_*, azure_*, dns_*, emails_*, entra_*, failed_*, file_*, firewall_*, heartbeat_*, "
-    "identity_*, incidents_*, ingestion_*, logons_*, mailbox_*, mean_*, mfa_*, network_*, "
-    "new_*, office_*, parent_*, people_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, "
-    "success_*, threat_*, url_*, user_*, windows_*"
+    "account_*, activity_*, alert*_by_*, audit_*, azure_*, dns_*, emails_*, entra_*, failed_*, file_*, firewall_*, "
+    "heartbeat_*, identity_*, incidents_*, ingestion_*, logons_*, mailbox_*, mean_*, mfa_*, network_*, "
+    "new_*, office_*, own_table_*, parent_*, people_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, "
+    "success_*, threat_*, url_*, user_*, watchlist*, windows_*"
 )
 """The names of all shipped templates, as patterns: what a model can ask for without listing them first."""
 

@@ -32,6 +32,9 @@ FORWARDING = '[\n  {"Name": "ForwardingSmtpAddress", "Value": "smtp:x@evil.examp
 ANA, BOB, EVE = "ana@contoso.example", "o'brien@contoso.example", "eve@contoso.example"
 
 
+NAMED = '[{"Type": "account", "Name": "ana", "UPNSuffix": "contoso.example"}]'
+
+
 def rows(*rows: dict[str, Any], **common: Any) -> list[dict[str, Any]]:
     """Rows an hour apart from 01:00 on, unless they say otherwise."""
     return [{"TimeGenerated": T(hour), **common, **row} for hour, row in enumerate(rows, start=1)]
@@ -277,6 +280,26 @@ def estate(serving: Any) -> Any:
             {"AccountUpn": ANA, "Url": "https://evil.example/a?b='c'", "ActionType": "ClickAllowed"},
             {"AccountUpn": BOB, "Url": "https://good.example", "ActionType": "ClickAllowed"},
         ),
+        Fw_CL=rows(
+            {"user": "ana", "bytes": 5},
+            {"user": "bob", "bytes": 7},
+            {"user": "ana", "bytes": 9},
+        ),
+        Watchlist=[
+            {
+                "TimeGenerated": T(9),
+                "LastUpdatedTimeUTC": T(9),
+                "WatchlistAlias": "VIP",
+                "WatchlistName": "VIP",
+                "SearchKey": key,
+                "WatchlistItem": {"User": key, "Reason": reason},
+                "_DTItemId": key,
+                "_DTItemType": "watchlist-item",
+                "_DTItemStatus": "Create",
+                "_DTTimestamp": T(9),
+            }
+            for key, reason in (("ana@contoso.example", "CEO"), ("srv01", "files"))
+        ],
         AzureActivity=rows(
             {"Caller": ANA, "OperationNameValue": "VM/DELETE", "ActivityStatusValue": "Success"},
             {"Caller": ANA, "OperationNameValue": "VM/DELETE", "ActivityStatusValue": "Success"},
@@ -303,7 +326,7 @@ def estate(serving: Any) -> Any:
                 Tactics='["Execution"]',
                 Techniques='["T1059"]',
             ),
-            alert("quiet", T(4), ProductName="P1", Tactics="Unknown"),
+            alert("quiet", T(4), ProductName="P1", Tactics="Unknown", Entities=NAMED),
         ],
         SecurityIncident=[
             incident(1, T(1), Severity="High"),
@@ -599,6 +622,63 @@ CASES: list[Case] = [
     ),
     ("account_activity_timeline", {"account": "svc"}, ["Outcome"], [("LogonFailed",), ("LogonSuccess",)]),
     (
+        "activity_of_account",
+        {"account": BOB},
+        ["Activity", "Events", "Failed", "Places", "LastSeen"],
+        [
+            ("Microsoft 365 operations", 3, 0, [], T(7)),
+            ("Sign-ins", 3, 3, ["PT", "RO"], T(6)),
+            ("Azure operations", 1, 1, [], T(3)),
+            ("Clicks on links", 1, 0, [], T(2)),
+        ],
+    ),
+    (
+        "activity_of_host",
+        {"host": "srv01"},
+        ["Activity", "Events", "Failed", "FirstSeen", "LastSeen"],
+        [
+            ("File events", 2, 0, T(1), T(2)),
+            ("Device logons", 2, 1, T(1), T(2)),
+            ("Processes started", 2, 0, T(1), T(2)),
+            ("Network connections", 1, 0, T(1), T(1)),
+        ],
+    ),
+    (
+        "activity_of_ip",
+        {"ip": "203.0.113.5"},
+        ["Activity", "Events", "Failed", "Who"],
+        [
+            ("Firewall, to it", 3, 2, ["10.0.0.5", "10.0.0.6"]),
+            ("Threat indicators", 2, 0, []),
+            ("Connections to it", 1, 0, ["srv01"]),
+        ],
+    ),
+    ("own_table_rows", {"table": "fw_cl", "column": "USER", "value": "Ana"}, ["bytes"], [(9,), (5,)]),
+    ("own_table_rows", {"table": "Fw_CL"}, ["TimeGenerated", "user"], [(T(3), "ana"), (T(2), "bob"), (T(1), "ana")]),
+    ("own_table_counts", {"table": "Fw_CL", "by": "user"}, ["Value", "Rows"], [("ana", 2), ("bob", 1)]),
+    (
+        "own_table_counts",
+        {"table": "Fw_CL", "by": "bytes", "column": "user", "value": "ana"},
+        ["Value", "Rows"],
+        [("5", 1), ("9", 1)],
+    ),
+    (
+        "own_table_sums",
+        {"table": "Fw_CL", "by": "user", "sum": "bytes"},
+        ["Value", "Sum"],
+        [("ana", 14.0), ("bob", 7.0)],
+    ),
+    ("watchlists", {}, ["WatchlistAlias", "Items"], [("VIP", 2)]),
+    (
+        "watchlist_items",
+        {"watchlist": "VIP"},
+        ["SearchKey", "Reason"],
+        [("ana@contoso.example", "CEO"), ("srv01", "files")],
+    ),
+    ("watchlist_items", {"watchlist": "VIP", "contains": "srv01"}, ["Reason"], [("files",)]),
+    ("watchlist_items", {"watchlist": "VIP", "contains": "srv"}, ["Reason"], []),
+    ("watchlist_alerts", {"watchlist": "VIP"}, ["AlertName", "Items"], [("quiet", ["ana@contoso.example"])]),
+    (
         "threat_indicator_lookup",
         {"indicator": "203.0.113.5"},
         ["IndicatorId", "ConfidenceScore"],
@@ -666,13 +746,45 @@ async def test_the_answer(
     assert (result.coverage.rows_total, result.summary["template"]) == (len(expected), template)
 
 
+OWN = {"table": "Fw_CL", "by": "user", "sum": "bytes", "watchlist": "VIP"}
+
+
+def needed_by(template: str) -> dict[str, str]:
+    """A value for each parameter that the template cannot do without."""
+    required = [each.name for each in load_templates()[template].parameters if each.required]
+    return {name: OWN.get(name, "203.0.113.5") for name in required}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "nearest"),
+    [({"table": "Fx_CL"}, ["Fw_CL"]), ({"table": "Fw_CL", "column": "users", "value": "ana"}, ["user"])],
+)
+async def test_a_table_or_a_column_that_is_not_there_is_told_with_the_nearest(
+    estate: Any, parameters: dict[str, str], nearest: list[str]
+) -> None:
+    error = await estate.refusal("run_kql_query", template="own_table_rows", parameters=parameters)
+    assert error.code is QueryErrorCode.INVALID_ARGUMENT
+    assert set(nearest) <= set(error.allowed)
+
+
+async def test_only_a_table_of_peoples_own_is_read_whole(estate: Any) -> None:
+    error = await estate.refusal("run_kql_query", template="own_table_rows", parameters={"table": "SigninLogs"})
+    assert error.code is QueryErrorCode.INVALID_ARGUMENT
+
+
+async def test_a_watchlist_of_today_is_held_against_alerts_of_before(estate: Any) -> None:
+    hour = {"start_time": "2024-08-01T03:30:00Z", "end_time": "2024-08-01T05:00:00Z"}
+    result = await estate.ask("run_kql_query", template="watchlist_alerts", parameters={"watchlist": "VIP"}, **hour)
+    assert [row["AlertName"] for row in result.rows] == ["quiet"]
+
+
 def test_every_shipped_template_is_tested() -> None:
     assert {case[0] for case in CASES} == set(load_templates())
 
 
 @pytest.mark.parametrize("template", sorted(load_templates()))
 async def test_the_window_holds_in_every_template(estate: Any, template: str) -> None:
-    needed = {p.name: "203.0.113.5" for p in load_templates()[template].parameters if p.required}
+    needed = needed_by(template)
     result = await estate.ask(
         "run_kql_query",
         template=template,
@@ -721,8 +833,7 @@ async def test_rows_that_were_not_all_counted_have_no_totals(serving: Any) -> No
 
 async def test_each_column_of_the_totals_is_one_of_the_result(estate: Any) -> None:
     for template in load_templates().values():
-        needed = {p.name: "203.0.113.5" for p in template.parameters if p.required}
-        result = await estate.ask("run_kql_query", template=template.name, parameters=needed)
+        result = await estate.ask("run_kql_query", template=template.name, parameters=needed_by(template.name))
         assert set(template.totals) <= {column.name for column in result.columns}, template.name
 
 
@@ -856,7 +967,7 @@ async def test_the_list_tells_every_template_in_one_call_that_a_model_can_read(e
     """Model report, finding 24: 35 of 56 were shown, and there was no way to the others."""
     result = await estate.ask("list_kql_templates")
     assert [row["name"] for row in result.rows] == list(load_templates())
-    assert result.summary == {"templates": 63, "found": 63, "detail": "compact"}
+    assert result.summary == {"templates": 72, "found": 72, "detail": "compact"}
     by_name = {row["name"]: row for row in result.rows}
     assert by_name["risky_signins"]["parameters"] == ["min_risk=low"]
     assert by_name["signins_from_ip"]["parameters"] == ["ip"]
@@ -885,8 +996,8 @@ async def test_the_list_tells_all_of_a_template_on_demand(estate: Any) -> None:
 
 async def test_the_list_is_paged_with_its_total(estate: Any) -> None:
     pages = [await estate.ask("list_kql_templates", limit=20, offset=offset) for offset in (0, 20, 40, 60)]
-    assert [len(page.rows) for page in pages] == [20, 20, 20, 3]
-    assert {page.coverage.rows_total for page in pages} == {63}
+    assert [len(page.rows) for page in pages] == [20, 20, 20, 12]
+    assert {page.coverage.rows_total for page in pages} == {72}
     assert [row["name"] for page in pages for row in page.rows] == list(load_templates())
 
 
@@ -918,7 +1029,7 @@ async def test_where_no_template_has_every_word_those_with_most_come_and_it_is_t
     assert result.notes == ("No template has every word of the search; these fit best.",)
     none = await estate.ask("list_kql_templates", search="zzz")
     assert (none.rows, none.notes) == ((), ("No template has a word of the search.",))
-    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 63
+    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 72
 
 
 async def test_where_no_template_has_a_word_of_a_technique_those_of_its_tactics_are_named(estate: Any) -> None:
@@ -942,7 +1053,7 @@ async def test_tables_with_rows_are_listed_with_their_times(estate: Any) -> None
     assert by_name["SigninLogs"] == {"table": "SigninLogs", "rows": 7, "oldest": T(1), "newest": T(7)}
     assert by_name["SecurityIncident"]["rows"] == 6
     assert "Syslog" not in by_name
-    assert result.summary["tables"] == len(result.rows) == 22
+    assert result.summary["tables"] == len(result.rows) == 24
 
 
 async def test_an_imported_custom_table_is_listed(serving: Any) -> None:

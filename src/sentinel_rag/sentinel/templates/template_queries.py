@@ -42,10 +42,14 @@ class TemplateTools:
         template = self._named(arguments["template"])
         chosen = window_from(arguments, view.clock())
         kql = template.render(arguments.get("parameters", {}), chosen.window)
+        tables = template.tables_of(arguments.get("parameters", {}))
+        if tables != template.tables:
+            arguments = await _with_columns(view, template, arguments, tables[0])
+            kql, tables = template.render(arguments["parameters"], chosen.window), (arguments["parameters"]["table"],)
         span = api_span(template, chosen.window)
         answer, statistics = await together(
             lambda: view.logs.query(bounded(kql), span),
-            lambda: view.statistics.read(template.tables[0], template.time_column),
+            lambda: view.statistics.read(tables[0], template.time_column),
         )
         given = {} if answer.rows else arguments.get("parameters", {})
         readings = [
@@ -58,7 +62,7 @@ class TemplateTools:
             kql = template.render({**arguments.get("parameters", {}), **meant}, chosen.window)
             answer = await view.logs.query(bounded(kql), span)
         total = rows_counted(answer)
-        late = await delay_notes(view, template.tables[0], chosen.window)
+        late = await delay_notes(view, tables[0], chosen.window)
         uncounted = () if total is not None else (not_counted(answer),)
         summary: dict[str, JsonValue] = {"template": template.name, "description": template.description}
         if template.filters:
@@ -70,7 +74,7 @@ class TemplateTools:
         return build_result(
             answer.columns,
             json_rows(answer, arguments["limit"], offset=arguments["offset"]),
-            tables=template.tables,
+            tables=tables,
             window=chosen.window,
             time_column=template.time_column,
             rows_total=total,
@@ -81,7 +85,7 @@ class TemplateTools:
                 *chosen.notes,
                 *late,
                 *uncounted,
-                *(reading.note(" and ".join(template.tables)) for reading in readings),
+                *(reading.note(" and ".join(tables)) for reading in readings),
                 *_compared(template, arguments, answer, {reading.what for reading in readings}),
             ),
         )
@@ -112,6 +116,29 @@ class TemplateTools:
                 next_step="list_kql_templates tells what each template answers.",
             )
         return template
+
+
+async def _with_columns(
+    view: WorkspaceView, template: KqlTemplate, arguments: Mapping[str, Any], table: str
+) -> dict[str, Any]:
+    """The arguments with the names of a table and of its columns as the workspace writes them.
+
+    Raises QueryFailedError INVALID_ARGUMENT with the nearest names for one that is not there."""
+    name, columns = await view.schema.table(table)
+    written = {column.casefold(): column for column in columns}
+    given = {**arguments["parameters"], "table": name}
+    for parameter in template.parameters:
+        said = given.get(parameter.name)
+        if parameter.name in _COLUMNS and said:
+            if str(said).casefold() not in written:
+                told = f"The table {name} has no column {said!r}.{nearest_hint(str(said), tuple(columns))}"
+                raise invalid_argument(f"parameters.{parameter.name}", told, allowed=tuple(columns))
+            given[parameter.name] = written[str(said).casefold()]
+    return {**arguments, "parameters": given}
+
+
+_COLUMNS = ("column", "by", "sum")
+"""Parameters that name a column of the table which another one names."""
 
 
 def bounded(kql: str) -> str:
@@ -181,10 +208,15 @@ def totals_of(template: KqlTemplate, answer: LogsTable) -> dict[str, JsonValue]:
 
 
 def api_span(template: KqlTemplate, window: TimeWindow) -> TimeWindow:
-    """The span of TimeGenerated to read: the window itself, or wider where the template collapses versions first."""
+    """The span of TimeGenerated to read: the window itself, or wider where the template collapses versions first. A
+    watchlist is read as it is now, whenever the rows are of that it is held against."""
     if template.window_on == "TimeGenerated":
         return window
-    return since_before(window, _LOOK_BACK)
+    wide = since_before(window, _LOOK_BACK)
+    return TimeWindow(wide.start, None) if _WATCHLISTS in template.tables else wide
+
+
+_WATCHLISTS = "Watchlist"
 
 
 # Finding templates by words of a question, for list_kql_templates.

@@ -412,7 +412,7 @@ def faults_of(document: Any, stem: str) -> list[TemplateFault]:
     faults += [
         TemplateFault(f"tables: {table!r} is not a table name", ("tables",))
         for table in document["tables"]
-        if _COLUMN.fullmatch(table) is None
+        if _COLUMN.fullmatch(table) is None and table[1:-1] not in parameters
     ]
     faults += [
         TemplateFault(f"technique {technique!r} is not of the form T1078 or T1078.004", ("techniques",))
@@ -555,6 +555,10 @@ class KqlTemplate:
             bare = _QUOTED.sub("", line)
             depth += bare.count("(") - bare.count(")")
         return found
+
+    def tables_of(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """The tables that it reads; one that a parameter names is the value of that."""
+        return tuple(str(values.get(table[1:-1])) if table.startswith("{") else table for table in self.tables)
 
     def sample_query(self) -> str:
         """A query of this template's shape, to see whether it runs: sample values and a window."""
