@@ -35,7 +35,7 @@ from tests.support.small_estate_templates import TEMPLATES
 
 from bench.bench_offline_accuracy import ask as ask_analyst
 from bench.bench_offline_accuracy import expected_calls, judge, normal, same
-from sentinel_rag.agent.planner import Decision, DecisionKind, Planner, StoredQueries, Talk
+from sentinel_rag.agent.planner import Decision, DecisionKind, Planner, StoredQueries, Talk, View
 from sentinel_rag.agent.things import inner_items, row_items
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
@@ -162,11 +162,13 @@ def verdict(turn: Mapping[str, Any], decision: Decision) -> str:
         return "asked"
     if "says" in turn:  # sets of questions call an order "guard"
         return "right" if decision.kind == {"guard": DecisionKind.CHANGE}.get(turn["says"], turn["says"]) else "wrong"
+    # All that is recorded of a thing begins with the call that is judged, as each answer of the whole analyst does.
+    calls = decision.calls[:1] if decision.view is View.PROFILE else decision.calls
     options = turn.get("call", [])
     for option in [options] if isinstance(options, str) else options:
         wanted = [call_of(each) for each in option.split(" + ")]
-        if len(wanted) == len(decision.calls) and all(
-            same_call(each, call.tool, call.arguments) for each, call in zip(wanted, decision.calls, strict=True)
+        if len(wanted) == len(calls) and all(
+            same_call(each, call.tool, call.arguments) for each, call in zip(wanted, calls, strict=True)
         ):
             return "right"
     return "wrong"

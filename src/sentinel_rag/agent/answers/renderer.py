@@ -307,9 +307,9 @@ def _table(scene: Scene, spec: Mapping[str, Any], places: Sequence[str] | None =
     return True
 
 
-def table_of(scene: Scene, name: str, places: Sequence[int]) -> None:
+def table_of(scene: Scene, name: str, places: Sequence[int], title: str = "") -> None:
     """A table of `[table.name]` with some rows only."""
-    _table(scene, {"like": name}, [f"/rows/{place}" for place in places])
+    _table(scene, {"like": name, "table": title}, [f"/rows/{place}" for place in places])
 
 
 def _head(scene: Scene, head: str) -> str:

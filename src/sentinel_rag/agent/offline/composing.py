@@ -30,7 +30,7 @@ from sentinel_rag.agent.offline.workspaces import section_of
 from sentinel_rag.agent.planner import offer
 from sentinel_rag.agent.planner.decisions import WITHOUT, Plan, View
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.agent.things import ALERT, INCIDENT, alert_item
+from sentinel_rag.agent.things import ALERT, INCIDENT, alert_item, entity_item
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.file_tools import BUNDLED_SAMPLE
@@ -513,9 +513,66 @@ def _nowhere(scenes: Sequence[Scene]) -> RenderedView:
     return RenderedView(outcome=Outcome.NO_DATA, offers=(proposed,), suggestions=(question,))
 
 
+_RANK = {severity: place for place, severity in enumerate(SEVERITIES)}
+
+
+def _profile(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> RenderedView:
+    """All that is recorded of one thing, in the order of `views.toml`: who it is, incidents, alerts, what the logs say,
+    what is open. Each part that came is told, also that it holds nothing."""
+    spec, name = view_data()["profile"], str(plan.frame.one("name"))
+    if plan.frame.has("claim:judged"):
+        writer.fixed(view_data()["sentence"]["not_judged"])
+    items, noted, by_part = (
+        [],
+        set[str](),
+        {str(run.call.arguments.get("template", run.call.tool_name)): run for run in runs},
+    )
+    for part in sorted(by_part, key=[*spec["parts"]].index):
+        run = by_part[part]
+        tell(Scene(writer, run, plan, parts={"asked": Echo(name)}), spec["parts"][part])
+        if run.result is not None and not noted.issuperset(run.result.notes):
+            noted.update(run.result.notes)
+            say_partial(writer, run)
+    for part, (like, title) in spec["tables"].items():
+        scene = Scene(writer, by_part[part], plan) if part in by_part and by_part[part].rows else None
+        if scene is not None and like:
+            ranks = [_RANK.get(str(row.get("severity")), -1) for row in scene.run.rows]
+            table_of(scene, like, sorted(range(len(ranks)), key=lambda at: -ranks[at]), title)
+            items += scene.items
+        elif scene is not None:
+            query_rows.say_rows(scene, title)
+    worst = next((item.value for item in items if item.kind == INCIDENT), "")
+    found = any(run.rows for run in runs)
+    told = spec["suggest"] if worst else ()
+    return RenderedView(
+        outcome=Outcome.ANSWERED if found else Outcome.NO_DATA,
+        items=tuple(items),
+        entity=entity_item((plan.frame.name_kinds(name) or ("",))[0], plan.frame.whole.get(name, name)),
+        suggestions=tuple(each.format(first=worst) for each in told),
+    )
+
+
+def _say_activity(scene: Scene, _: str) -> None:
+    """The kinds of activity in the logs, each with how often, how often it failed, and from where."""
+    facts = []
+    for place, row in enumerate(scene.run.rows):
+        at = f"/rows/{place}"
+        told: list[Part] = [scene.writer.number(scene.run, f"{at}/{name}") for name in ("Activity", "Events")]
+        failed = [scene.writer.number(scene.run, f"{at}/Failed")] if row.get("Failed") else []
+        places = (
+            [[scene.writer.number(scene.run, each) for each in scene.pointers(f"{at}/Places")]]
+            if row.get("Places")
+            else []
+        )
+        words = "{} {}" + " from {}" * len(places) + " ({} failed)" * len(failed)
+        facts.append(phrase(words, *told, *places, *failed))
+    scene.writer.say("In the logs: {}.", facts)
+
+
 _TOGETHER: Mapping[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], RenderedView]] = {
     View.ATTRIBUTE: related.compose,
     View.PROPERTY: related.compose_property,
+    View.PROFILE: _profile,
     View.KEYWORD: _keywords,
     View.COMPARISON: lambda writer, plan, runs: comparing.compose(writer, plan, runs, incident_view),
     View.COMPUTED: computed.compose,
@@ -535,6 +592,7 @@ BLOCKS.update(
         "shared_entities": _say_shared_entities,
         "alert_fields": _say_alert_fields,
         "ranked": _say_ranked,
+        "activity": _say_activity,
         "buckets": _say_buckets,
         "change": _say_change,
         "alike": query_rows.say_alike,
@@ -576,6 +634,8 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
         if verdict is not None:
             writer.lines.insert(place, verdict)
         return
+    if plan.view is View.KQL and frame.has("meta:watchlist") and frame.has("name"):
+        writer.lines[place] = writer.lines[place].opened_with("Yes. " if run.rows else "No. ")
     if plan.view not in (View.ALERTS, View.ALERT_COUNT, View.INCIDENTS, View.INCIDENT_COUNT):
         return
     if "entity" in run.call.arguments and frame.has("claim:judged"):

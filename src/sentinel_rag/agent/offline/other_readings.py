@@ -59,7 +59,8 @@ def offers(plan: Plan, names: Mapping[str, Sequence[str]]) -> tuple[Option, ...]
             more = {"parameters": {parameter: near}}
         else:
             continue
-        made.append(offer(told, call.tool, {**call.arguments, **more}, plan.view))
+        view = (View.KQL if parameter else View.ALERTS) if plan.view is View.PROFILE else plan.view
+        made.append(offer(told, call.tool, {**call.arguments, **more}, view))
     return tuple(made)
 
 

@@ -15,6 +15,7 @@ from itertools import takewhile
 from sentinel_rag.agent.answers.renderer import Scene, elements, escape, total_of
 from sentinel_rag.agent.answers.writer import AnswerWriter, Fact, Part, phrase
 from sentinel_rag.agent.planner.decisions import Plan, View
+from sentinel_rag.agent.planner.tools import called
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Picture
@@ -30,17 +31,11 @@ _LEADING, _NAMING = 3, 3
 _EMPTY: tuple[JsonValue, ...] = (None, "", [], {}, ())
 _ID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,}")
 """A GUID or a hash, which tells a reader nothing."""
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def asked_columns(frame: Frame, names: Sequence[str]) -> dict[str, int]:
     """The columns that a question calls by their names, UserAgent by "user agents", with where it does."""
-    found = {}
-    for name in names:
-        called = r"\W+".join(map(re.escape, _WORD.findall(name)))
-        if called and (said := re.search(rf"\b{called}(?:e?s)?\b", frame.text, re.IGNORECASE)):
-            found[name] = said.start()
-    return found
+    return {name: said.start() for name in names if (said := called(name).search(frame.text))}
 
 
 def grouped(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
@@ -54,7 +49,7 @@ def grouped(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
         column = next((name for name in rows.filled if rows.types.get(name) in ("long", "int")), "")
         share = {"op": "share", "of": "$1", "by": label, "column": column}
         return replace(plan, view=View.COMPUTED, then=(share,)) if label and column else None
-    asked = asked_columns(plan.frame, rows.filled) if rows.time else {}
+    asked = asked_columns(plan.frame, [name for name in rows.filled if not rows.given(name)]) if rows.time else {}
     topics = [item.start for item in plan.frame.items if item.sense("topic") is not None]
     first = min(asked, key=asked.__getitem__, default="")
     if not first or asked[first] > min(topics, default=len(plan.frame.text)):  # "sign-ins of anna with user agents"
@@ -255,7 +250,7 @@ def _say_shared(rows: Rows) -> None:
             writer.say("{}: {}.", Fact(name), facts)
 
 
-def say_rows(scene: Scene, _: str) -> None:
+def say_rows(scene: Scene, title: str) -> None:
     """The rows as a table, of the columns that hold different values; what has no room is named."""
     writer, rows = scene.writer, Rows(scene.run, scene.writer)
     asked = asked_columns(scene.plan.frame, rows.filled) if rows.time else {}
@@ -267,7 +262,7 @@ def say_rows(scene: Scene, _: str) -> None:
         writer.fixed(f"Columns without room here: {', '.join(map(plain, left))}.")
     shown = ordered[:MOST_COLUMNS]
     cells = [[rows.cell(place, name) for name in shown] for place in range(len(scene.run.rows))]
-    writer.table("", shown, cells, picture=Picture.RANKING if rows.ranking in shown else Picture.NONE)
+    writer.table(title, shown, cells, picture=Picture.RANKING if rows.ranking in shown else Picture.NONE)
 
 
 def say_alike(scene: Scene, _: str) -> None:

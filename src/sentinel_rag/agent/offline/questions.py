@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
@@ -23,7 +23,7 @@ from sentinel_rag.agent.offline.knowledge import answer_wish, told_in_playbooks
 from sentinel_rag.agent.offline.turn import OfflineTurn
 from sentinel_rag.agent.planner import Decision, DecisionKind, Option, Planner, StoredQueries, Unclear, View, offer
 from sentinel_rag.agent.planner.decisions import Plan, PlannedCall
-from sentinel_rag.agent.planner.tools import Steps, two_steps
+from sentinel_rag.agent.planner.tools import WATCHLISTS, Steps, on_watchlist, own_table, says_watchlist, two_steps
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.things import ALERT, ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -61,11 +61,15 @@ class QuestionTurn:
     turn: OfflineTurn
     rows: list[Mapping[str, JsonValue]] | None = None
     failed: ToolRun | None = None
+    unknown: ToolRun | None = None
+    """The call for the columns of a table, if it failed."""
+    columns: dict[str, list[str]] = field(default_factory=dict)
+    """The columns of tables of people's own, by table, where the question names one."""
 
     @property
     def planner(self) -> Planner:
         """The planner with what is known of the workspace by now."""
-        return Planner(_queries(json.dumps(self.rows)), self._names)
+        return Planner(_queries(json.dumps(self.rows)), self._names, self.columns)
 
     @property
     def reader(self) -> Reader:
@@ -91,6 +95,11 @@ class QuestionTurn:
         decision = self._decide(text)
         if decision.wish is not None:
             return decision
+        if (table := own_table(decision)) and table not in self.columns:
+            (described,) = await self.turn.run((PlannedCall("describe_table", {"table": table}),))
+            self.unknown = described if described.result is None else None
+            self.columns[table] = [str(row.get("column")) for row in described.rows]
+            return self._decide(text)
         if self.turn.conversation.names is None and _strange(decision):
             await self.turn.names()
             decision = self._decide(text)
@@ -98,6 +107,11 @@ class QuestionTurn:
             (fetched,) = await self.turn.run((PlannedCall("list_kql_templates", ALL_TEMPLATES),))
             self.rows, self.failed = list(fetched.rows), fetched if fetched.result is None else None
             decision = self._decide(text)
+        if says_watchlist(self.read(text)):
+            (fetched,) = await self.turn.run((WATCHLISTS,))
+            aliases = [str(row["WatchlistAlias"]) for row in fetched.rows if row.get("WatchlistAlias")]
+            self.failed = fetched if fetched.result is None else self.failed
+            decision = on_watchlist(self.read(text), aliases) or decision
         return decision
 
     def _decide(self, text: str) -> Decision:
@@ -149,6 +163,8 @@ async def answer_again(turn: OfflineTurn) -> Answer | None:
 
 async def _answered(asked: QuestionTurn, decision: Decision) -> Answer:
     turn = asked.turn
+    if asked.unknown is not None:
+        return turn.failed_answer([asked.unknown])
     match decision.kind:
         case DecisionKind.CALL if decision.wish is not None:
             return await answer_wish(turn, decision.wish, decision.frame) or await _without_knowledge(turn, decision)

@@ -292,7 +292,7 @@ def left_behind(said: Frame, made: Decision, before: Decision | None, pointed: I
     """The decision, or a question back where a sentence that leans on an answer would leave its kind without naming
     another: "only SigninLogs" behind a query of the logs, "the web shell one" behind a list, a name behind mails."""
     bound = any(item.kind in (INCIDENT, ALERT) for item in pointed)
-    if before is None or not before.calls or made.kind is not DecisionKind.CALL or bound:
+    if before is None or not before.calls or made.kind is not DecisionKind.CALL or bound or made.view is View.PROFILE:
         return made
     tool, last = made.calls[0].tool, before.calls[0].tool
     one = any(item.sense("one") for item in said.items)

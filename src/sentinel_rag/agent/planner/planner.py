@@ -7,6 +7,7 @@ that a row says reaches this code: it sees the person's words, names of the work
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise, takewhile
@@ -27,7 +28,7 @@ from sentinel_rag.agent.planner.decisions import (
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.leaning import offering
 from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
-from sentinel_rag.agent.planner.tools import RANKED, SIDE_BY_SIDE, lost, shown, to_tool
+from sentinel_rag.agent.planner.tools import RANKED, SIDE_BY_SIDE, lost, own_rows, profiled, shown, to_tool
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.contracts.json_values import JsonValue
@@ -116,11 +117,14 @@ class Planner:
 
     queries: StoredQueries
     names: WorkspaceNames = field(default_factory=WorkspaceNames)
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What is known of the columns of tables of people's own."""
 
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
         asked = contained(_settled(frame), self.queries)
-        decision, row = self._decide(asked, now)
+        own = own_rows(asked, self.columns)
+        decision, row = self._decide(asked, now) if own is None else (own, None)
         if decision.reason in _OF_WORDS and (apart := self._one_sentence(asked, now)) is not None:
             return apart
         narrowed = decision.reason is Unclear.NOT_TAKEN and not asked.has("owner")
@@ -135,7 +139,7 @@ class Planner:
             decision = replace(decision, opening=(left_out, *decision.opening))
         if decision.frame.has("compared:part") and len(decision.calls) > 1:
             decision = replace(decision, opening=(*decision.opening, _SAME_PART))
-        return _shown(decision, row)
+        return profiled(_shown(decision, row))
 
     def _decide(self, asked: Frame, now: datetime) -> tuple[Decision, DecisionRow | None]:
         """What becomes of a frame, and the row of the table that says so."""

@@ -23,10 +23,13 @@ from sentinel_rag.agent.planner.decisions import (
     counted,
     told_of,
 )
+from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame
-from sentinel_rag.language.frames.phrases import SILENT, Item, Sense, words_of
+from sentinel_rag.language.frames.asides import asides
+from sentinel_rag.language.frames.phrases import SILENT, Item, Sense, settings, words_of
 from sentinel_rag.language.frames.reader import part_of, part_with
+from sentinel_rag.language.lexicon import fold
 from sentinel_rag.language.text import toml_beside
 
 RANKED = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware")
@@ -219,6 +222,170 @@ def _limit(frame: Frame, tool: str, told: dict[str, Any]) -> dict[str, Any]:
     return {"limit": MAX_LIMIT} if frame.has("all", "class") else {}
 
 
+_OWN = "_CL"
+"""Ends the name of a table that people imported or made themselves."""
+_WORDS = re.compile(r"\"[^\"]+\"|'[^']+'|[^\s,;?!=\"]+|=")
+
+
+def called(column: str) -> re.Pattern[str]:
+    """How people say the name of a column: UserAgent as "user agents", src_ip as "src ip"."""
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", column)
+    words = r"[\W_]*".join(map(re.escape, parts or [column]))
+    return re.compile(rf"(?<![^\W_]){words}(?:e?s)?(?![^\W_])", re.IGNORECASE)
+
+
+def own_table(decision: Decision) -> str:
+    """The table of people's own whose columns a question needs; empty where it asks for nothing in its rows."""
+    frame, table = decision.frame, str(decision.frame.one("table"))
+    more = frame.unread or {type_ for type_, values in frame.features.items() if values} - {"table", "ask", "attr"}
+    whole = not more or frame.has("attr:columns") or any(each.tool == "list_tables" for each in decision.calls)
+    return table if table.endswith(_OWN) and not whole else ""
+
+
+def own_rows(frame: Frame, columns: Mapping[str, Sequence[str]]) -> Decision | None:
+    """Rows of a table of people's own, or how many there are of each value of a column ("bytes by src_ip", "where the
+    user is anna"); None where it is no such table, its columns are not known, or only what it is is asked."""
+    table, by = str(frame.one("table")), settings(frame.language, "by")
+    if not table.endswith(_OWN) or table not in columns or frame.has("attr:columns", "attr:duration", "meta"):
+        return None
+    text = frame.text.replace(table, " " * len(table)).replace(frame.time_said or "\0", " " * len(frame.time_said))
+    words = {match.start(): match[0].rstrip(".:") for match in _WORDS.finditer(text)}
+    told, read = _columns_said(frame, text, words, columns[table])
+    filters: dict[str, JsonValue] = {"table": table, **told}
+    known = (*frame.unread, *frame.all("name"), *frame.all("template"))
+    strange = [word for at, word in words.items() if at not in read and word in known]
+    if frame.has("symbol"):
+        return ask(frame, Unclear.NOT_EXPRESSIBLE, *frame.all("symbol"))
+    if "by" not in told and (grouped := [at for at, word in words.items() if word.lower() in by]):
+        return ask(frame, Unclear.NO_COLUMN, *[words[at] for at in words if at > grouped[0]][:1], *columns[table])
+    if strange and not told and strange == frame.all("name"):
+        return call(frame, "search_logs", {"text": strange[0], "table": table, **frame.window})
+    if strange:
+        return ask(frame, Unclear.UNREAD, *strange)
+    if not told and (frame.has("op:count") or not frame.has("order", "limit", "kind:data", "op:list")):
+        return None
+    asked, limit = frame.copy(), {"limit": int(str(frame.one("limit")))} if frame.one("limit") else {}
+    asked.unread, asked.loose = [], []
+    template = f"own_table_{'sums' if 'sum' in told else 'counts' if 'by' in told else 'rows'}"
+    return call(asked, "run_kql_query", {"template": template, "parameters": filters, **frame.window, **limit})
+
+
+def _columns_said(
+    frame: Frame, text: str, words: Mapping[int, str], names: Iterable[str]
+) -> tuple[dict[str, str], set[int]]:
+    """The column that rows are counted by, the one that is added up, the one whose value is said with that value; and
+    where the words stand that say so."""
+    by, equals = settings(frame.language, "by"), settings(frame.language, "equals")
+    silent = {item.start for item in frame.items if item.silent}
+    found = sorted((said.start(), -said.end(), name) for name in names for said in called(name).finditer(text))
+    begins = {at for at, _, _ in found}
+    told, read, mentioned, ended = dict[str, str](), set[int](), list[str](), 0
+    for start, end, name in found:
+        if start < ended:
+            continue
+        ended = -end
+        read |= {at for at in words if start <= at < ended}
+        behind = [at for at in words if at >= ended]
+        equal = [at for at in behind[:2] if words[at].lower() in equals]
+        value = next((at for at in behind if at not in equal and (not equal or at not in silent)), None)
+        if any(word.lower() in by for word in [word for at, word in words.items() if at < start][-1:]):
+            told["by"] = name
+        elif value is None or value in begins | (silent - {*equal}) or words[value].lower() in by:
+            mentioned.append(name)
+        else:
+            told |= {"column": name, "value": words[value].strip("\"'")}
+            read.add(value)
+    if mentioned and ("by" in told or frame.has("op:top")):
+        told["sum" if "by" in told else "by"] = mentioned[0]
+    return told, read
+
+
+WATCHLISTS = Call("run_kql_query", {"template": "watchlists"})
+
+
+def says_watchlist(frame: Frame) -> bool:
+    """Whether the sentence speaks of watchlists."""
+    return bool(_lists_said(frame)) or next(asides(frame.said, "watchlist", "all"), None) is not None
+
+
+def _lists_said(frame: Frame) -> list[str]:
+    named = [match["title"] for match in asides(frame.said, "watchlist", "named")]
+    return [*named, *(match["known"] for match in asides(frame.said, "watchlist", "usual"))]
+
+
+def on_watchlist(frame: Frame, aliases: Sequence[str]) -> Decision | None:
+    """The watchlists, the items of the one that is named by words of its alias, whether a name is on it, or the alerts
+    that name its items; None where no watchlist is meant."""
+    said = _lists_said(frame)
+    known = {alias: {word.rstrip("s") for word in words_of(_BROKEN.sub(" ", alias))} for alias in aliases}
+    meant = [
+        alias
+        for words in (*said, *frame.unread)
+        for alias, own in known.items()
+        if fold(words) == fold(alias) or {word.rstrip("s") for word in words_of(words)} <= own
+    ][:1]
+    every = next(asides(frame.said, "watchlist", "all"), None) is not None
+    if not (meant or every or (said and aliases and frame.unread)):
+        return None
+    names = [
+        name for name in frame.all("name") if not {*words_of(name)} <= {*words_of(" ".join((*said, *frame.unread)))}
+    ]
+    alerts = frame.has("kind:alert", "kind:incident")
+    if not meant and not (every and (names or not said or not alerts)):
+        return ask(frame, Unclear.NO_WATCHLIST, *said[:1], *aliases)
+    asked = frame.copy()
+    asked.unread, asked.loose, asked.features["name"] = [], [], names
+    asked.tell("meta", "watchlist")
+    template = "watchlist_alerts" if alerts else "watchlist_items"
+    window, contains = dict(frame.window) if alerts else {}, {"contains": names[0]} if names and not alerts else {}
+    calls = tuple(
+        Call("run_kql_query", {"template": template, "parameters": {"watchlist": alias, **contains}, **window})
+        for alias in (meant or (aliases if names or alerts else ()))
+    )
+    return Decision(DecisionKind.CALL, asked, calls or (WATCHLISTS,), view=View.KQL)
+
+
+_BROKEN = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+
+
+def profiled(decision: Decision) -> Decision:
+    """The decision; where it asks of a thing as a whole ("who is X", "is X compromised"), with the calls for all that
+    is recorded of it: who it is, incidents, alerts, and what the logs say."""
+    frame, told = decision.frame, _data()["profile"]
+    kinds = frame.name_kinds(str(frame.one("name"))) or ("",)
+    said = {(type_, str(value)) for type_, values in frame.features.items() for value in values} - {("name", "")}
+    asks = any(f"{type_}:{value}" in told["asks"] for type_, value in said) or {type_ for type_, _ in said} == {"name"}
+    allowed = all(type_ in told["beside"] or f"{type_}:{value}" in told["asks"] for type_, value in said)
+    of_one = any(
+        item.sense("topic") and not item.sense("whois") and not item.sense("topic", _ACTIVITY) for item in frame.items
+    )
+    first, read = decision.calls[:1], told["calls"].get(kinds[0], ())
+    decided = decision.view in (View.ALERTS, View.KQL) and len(decision.calls) == 1 and not decision.then
+    if not (asks and allowed and decided and read) or of_one or len(frame.all("name")) > 1 or frame.loose:
+        return decision
+    if first[0].arguments.get("template") not in (None, told["identity"]) or (frame.polar and not frame.has("claim")):
+        return decision
+    name = first[0].arguments.get("entity") or frame.whole.get(str(frame.one("name")), frame.one("name"))
+    whose = {
+        "entity": name,
+        **{each: first[0].arguments[each] for each in ("entity_kind",) if each in first[0].arguments},
+    }
+    window = frame.window or told["window"]
+    calls = [Call("query_incidents", whose), Call("query_alerts", {**whose, **frame.window})]
+    for template, parameter in read.items():
+        of_time = window if template != told["identity"] else {}
+        calls.append(Call("run_kql_query", {"template": template, "parameters": {parameter: name}, **of_time}))
+    rest = tuple(each for each in calls if _what_it_reads(each) != _what_it_reads(first[0]))
+    if "template" in first[0].arguments:  # who it is holds at any time
+        always = {each: value for each, value in first[0].arguments.items() if each not in frame.window}
+        first = (Call(first[0].tool, always),)
+    return replace(decision, calls=(*first, *rest), view=View.PROFILE, opening=())
+
+
+def _what_it_reads(made: Call) -> str:
+    return str(made.arguments.get("template", made.tool))
+
+
 SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "not", "know:similar", "compare")
 """What holds two incidents beside each other."""
 _SHARED = ("both", "compare:shared")
@@ -364,6 +531,7 @@ def label_of(sense: Sense) -> str:
 
 _PROPERTIES = ("sort", "prop", "kind")
 _OF_A_PERSON = ("SID", "UPN", "email address", "Entra object id", "display name", "sender")
+_ACTIVITY = frozenset({"activity"})
 _WHO, _WHICH, _DETAIL = frozenset({"who"}), frozenset({"who", "what"}), frozenset({"detail"})
 
 
@@ -386,7 +554,7 @@ def _told(frame: Frame, table: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for feature, name in _table(table).items() if frame.has(feature)))
 
 
-def _data() -> Mapping[str, Mapping[str, str]]:
+def _data() -> Mapping[str, Mapping[str, Any]]:
     return toml_beside(__package__, "views.toml")
 
 
