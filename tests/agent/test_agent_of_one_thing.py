@@ -204,3 +204,34 @@ async def test_all_watchlists_are_looked_through_for_a_name() -> None:
     assert [a["parameters"] for _, a in calls if a.get("template") == "watchlist_items"] == [
         {"watchlist": name, "contains": "dc-01"} for name in ("HighValueAssets", "VIP")
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "arguments"),
+    [
+        ("high alerts since 1 July", "which hosts?", {"kind": "host", "severity": "High"}),
+        ("high alerts since 1 July", "and which hosts do they name?", {"kind": "host", "severity": "High"}),
+        ("high alerts since 1 July", "the addresses?", {"kind": "ip", "severity": "High"}),
+        ("open incidents since 1 July", "which accounts?", {"kind": "account", "status": "Open"}),
+        ("", "which accounts are in the open incidents since 1 July", {"kind": "account", "status": "Open"}),
+        ("", "addresses in the high alerts since 1 July", {"kind": "ip", "severity": "High"}),
+    ],
+)
+async def test_the_things_of_a_list_are_asked_behind_it_or_at_once(
+    before: str, question: str, arguments: dict[str, str]
+) -> None:
+    gateway = estate()
+    await asked(question, gateway, *([before] if before else []))
+    made = [(c.tool_name, dict(c.arguments)) for c in gateway.calls if c.arguments.get("limit") != 100]
+    assert made == [("get_top_entities", {"start_time": "2024-07-01T00:00:00Z", **arguments})]
+
+
+@pytest.mark.parametrize(
+    ("before", "question"),
+    [("alerts with spray in the name", "which accounts?"), ("", "accounts of the alerts with spray in the name")],
+)
+async def test_where_no_ranking_takes_the_filter_they_are_read_from_the_alerts(before: str, question: str) -> None:
+    answer, calls = await asked(question, estate(), *([before] if before else []))
+    assert calls == [("query_alerts", {"name_contains": "spray"})]
+    assert "in these alerts" in answer.text
+    assert "match" in answer.text

@@ -22,7 +22,7 @@ from sentinel_rag.agent.answers.renderer import (
     total_of,
     view_data,
 )
-from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of, phrase
+from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, part_of, phrase
 from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, entities_of, things_at, values_of
 from sentinel_rag.agent.offline.relations import (
     Choice,
@@ -124,29 +124,39 @@ class _Found:
 
 
 def compose_property(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> RenderedView:
-    """The property of the thing asked for; where no alert holds it, what the alerts do say of the thing."""
-    name, arguments = plan.frame.all("name")[0], runs[0].call.arguments
+    """The property of the thing asked for; where no alert holds it, what the alerts do say of the thing. Where no thing
+    is named, the values in all the alerts that match."""
+    name, arguments = (plan.frame.one("name") or ""), runs[0].call.arguments
+    subject = Echo(name) if name else Fact("these alerts")
     attribute, told = attribute_of(plan.aspects[0]), False
     filled = [run for run in runs if run.rows]
     if not filled:
         return compose_empty(writer, plan, runs[0], "alerts")
     for run in filled:
-        found = _collect(writer, run, attribute, name, of_named=True)
-        own = bool(found) or attribute.of_one  # another account's SID or another file's hash is no answer
+        found = _collect(writer, run, attribute, name, of_named=True) if name else []
+        for label in plan.aspects if not name else ():  # where no account is named, a mailbox may be
+            attribute = attribute_of(label)
+            if _collect(writer, run, attribute, name, of_named=False):
+                break
+        own = bool(found) or (
+            attribute.of_one and bool(name)
+        )  # another account's SID or another file's hash is no answer
         found = found if own else _collect(writer, run, attribute, name, of_named=False)
         if found:
-            _say_found(writer, run, attribute, Echo(name), found, own=own)
+            _say_found(writer, run, attribute, subject, found, own=own)
+        elif name:
+            writer.say_none([run], "The alerts that name {} hold no {} of it.", subject, Fact(attribute.label))
         else:
-            writer.say_none([run], "The alerts that name {} hold no {} of it.", Echo(name), Fact(attribute.label))
+            writer.say_none([run], "These alerts name no {}.", Fact(attribute.label))
         told |= bool(found)
-        _say_how_many(writer, run, Echo(name))
+        _say_how_many(writer, run, subject if name else None)
         say_window(writer, run)
         say_partial(writer, run)
     return RenderedView(
         outcome=Outcome.ANSWERED if told else Outcome.NO_DATA,
         incident=str(arguments["incident"]) if arguments.get("incident") is not None else None,
-        entity=entity_item(str(arguments.get("entity_kind") or ""), name),
-        suggestions=() if told else (f"Show the alerts that name {plain(name)}",),
+        entity=entity_item(str(arguments.get("entity_kind") or ""), name) if name else None,
+        suggestions=() if told or not name else (f"Show the alerts that name {plain(name)}",),
     )
 
 
@@ -176,9 +186,12 @@ def _is_named(entity: Entity, name: str) -> bool:
 
 
 def _say_found(
-    writer: AnswerWriter, run: ToolRun, attribute: Attribute, name: Echo, found: Sequence[_Found], *, own: bool
+    writer: AnswerWriter, run: ToolRun, attribute: Attribute, name: Part, found: Sequence[_Found], *, own: bool
 ) -> None:
-    headed, link = Fact(attribute.heading), "of" if own else "in the alerts that name"
+    headed, link = (
+        Fact(attribute.heading),
+        "of" if own else "in the alerts that name" if isinstance(name, Echo) else "in",
+    )
     if len(found) <= IN_SENTENCE:
         counts = [each.tally(writer, run) for each in found]
         facts = [
@@ -198,13 +211,18 @@ def _say_found(
     writer.table("", (headed.text, "Alerts"), rows)
 
 
-def _say_how_many(writer: AnswerWriter, run: ToolRun, name: Echo) -> None:
+def _say_how_many(writer: AnswerWriter, run: ToolRun, name: Part | None) -> None:
     total, returned = total_of(writer, run), writer.number(run, "/coverage/rows_returned")
-    noun = "alert names" if total.text == "1" else "alerts name"
+    one, named = total.text == "1", [] if name is None else [name]
+    noun = (
+        f"alert{'' if one else 's'} match{'es' if one else ''}"
+        if name is None
+        else f"alert{' names' if one else 's name'} {{}}"
+    )
     if returned.text == total.text:
-        writer.say(f"{{}} {noun} {{}}; I looked at all of them.", total, name)
+        writer.say(f"{{}} {noun}; I looked at all of them.", total, *named)
     else:
-        writer.say(f"{{}} {noun} {{}}; I looked at the newest {{}}.", total, name, returned)
+        writer.say(f"{{}} {noun}; I looked at the newest {{}}.", total, *named, returned)
 
 
 # --- that alerts single out

@@ -31,6 +31,7 @@ from sentinel_rag.agent.planner.sentence import (
     ask_which,
     unmarked,
 )
+from sentinel_rag.agent.planner.tools import of_the_list
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT, INCIDENT, ListItem
 from sentinel_rag.language.frames import Frame
@@ -221,7 +222,7 @@ def _readings(asked: FrameCompletion, rule: LeaningRule, told: frozenset[str]) -
     if base is None:
         return ask(frame, Unclear.NOTHING_SHOWN)
     ways = {
-        "over": lambda: _same_query(asked, base, unmarked(merged(base.frame, frame))),
+        "over": lambda: of_the_list(frame, base, _same_query(asked, base, unmarked(merged(base.frame, frame)))),
         "alone": lambda: unmarked(frame),
     }
     leans = "is:leans" in told

@@ -28,7 +28,7 @@ from sentinel_rag.agent.planner.decisions import (
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.leaning import offering
 from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
-from sentinel_rag.agent.planner.tools import RANKED, SIDE_BY_SIDE, lost, own_rows, profiled, shown, to_tool
+from sentinel_rag.agent.planner.tools import RANKED, SIDE_BY_SIDE, lost, named_by, own_rows, profiled, shown, to_tool
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.contracts.json_values import JsonValue
@@ -150,6 +150,8 @@ class Planner:
             return decided, None
         if asked.listed_times and (both := self._for_each_time(asked, now)) is not None:
             return both
+        if (things := named_by(asked)) is not None:
+            return things, None
         told = _features(asked)
         borrowed = [word for word in unread_words(asked) if word in self.queries.words]
         if borrowed or ((asked.polar or asked.has("name")) and self.queries.names_threat(asked)):

@@ -300,6 +300,63 @@ def _columns_said(
     return told, read
 
 
+_NARROW_NO_RANKING = ("title", "tactic", "product", "name", "class", "owner")
+_OF_ROWS_ALONE = (
+    "topic",
+    "op:top",
+    "op:count",
+    "op:compare",
+    "op:share",
+    "op:trend",
+    "group",
+    "incident",
+    "not",
+    "both",
+    "order",
+    "know",
+    "prop",
+)
+
+
+def named_by(frame: Frame) -> Decision | None:
+    """The things of one kind that the alerts or incidents of a list name ("which hosts are in these"); None where
+    something else is asked, or no tool tells it."""
+    kinds = frame.all("kind")
+    lists = [kind for kind in kinds if kind in _LISTED]
+    asks = len(kinds) == 2 and kinds[0] in RANKED and len(lists) == 1 and set(frame.all("attr")) <= {"title"}
+    if not asks or not frame.has("plural") or frame.has(*_OF_ROWS_ALONE):
+        return None
+    if lists == ["alert"] and (frame.has(*_NARROW_NO_RANKING) or frame.has("status")):
+        narrowed = frame.copy()
+        narrowed.features["kind"], narrowed.features["attr"], narrowed.features["op"] = ["alert"], [], []
+        planned = to_tool(narrowed, "query_alerts")
+        labels = _kind_labels(_OF_ITSELF.get(kinds[0], kinds[:1]))
+        return replace(planned, frame=frame, view=View.PROPERTY, aspects=labels) if planned.calls else None
+    severity = _severity(frame)
+    if frame.has(*_NARROW_NO_RANKING) or severity is None or (lists == ["incident"] and severity):
+        return None
+    status = {"status": _status(frame, "query_incidents")} if frame.has("status") else {}
+    return call(frame, "get_top_entities", {"kind": kinds[0], **frame.window, **severity, **status})
+
+
+def _kind_labels(kinds: Iterable[str]) -> tuple[str, ...]:
+    return tuple(_table("property")[f"kind:{kind}"] for kind in kinds if f"kind:{kind}" in _table("property"))
+
+
+def of_the_list(frame: Frame, base: Decision, told: Frame) -> Frame:
+    """`told`; where it asks for things of a kind behind a list of alerts or incidents ("which hosts?"), those of it."""
+    listed = next((kind for kind in _LISTED if base.calls and base.calls[0].tool == f"query_{kind}s"), "")
+    asks = any(kind in RANKED for kind in frame.all("kind")) and frame.has("plural") and len(base.calls) == 1
+    if (
+        listed
+        and asks
+        and not base.frame.has("incident", "name")
+        and not frame.has(*_LISTED_KINDS, *_OF_ROWS_ALONE, "name")
+    ):
+        told.tell("kind", listed)
+    return told
+
+
 WATCHLISTS = Call("run_kql_query", {"template": "watchlists"})
 
 
@@ -567,6 +624,7 @@ def _tells() -> Mapping[str, Sequence[str]]:
 
 
 _LISTED = frozenset({"incident", "alert"})
+_LISTED_KINDS = ("kind:incident", "kind:alert")
 _RANKED = frozenset({"newest", "oldest", "severity"})
 _FIRST = frozenset({"1"})
 _QUALITIES = ("status", "severity", "class", "owner", "f", "pad", "definite")
