@@ -186,7 +186,7 @@ class OfflineAnalyst:
     async def _answer_part(self, turn: OfflineTurn) -> Answer:
         if not read_plainly(turn.question):
             return turn.replied("nothing_asked")
-        changed = await answer_change(turn)
+        changed = await answer_change(turn, QuestionTurn(turn).read(turn.question))
         if changed is not None:
             return changed
         if asks_the_gateway(turn.question):

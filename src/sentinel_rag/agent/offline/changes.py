@@ -37,6 +37,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.query_results import QueryErrorCode, note_code
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Reason
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
+from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.frame import NAMES, shaped_tokens
 from sentinel_rag.language.frames.orders import (
     Act,
@@ -44,7 +45,6 @@ from sentinel_rag.language.frames.orders import (
     Order,
     Said,
     read_earlier,
-    read_order,
     read_pick,
     read_values,
 )
@@ -68,12 +68,13 @@ def _sentence(name: str, *values: str) -> str:
     return text.format(*values)
 
 
-async def answer_change(turn: OfflineTurn) -> Answer | None:
-    """The answer to an order, or to what is said of earlier ones; None for any other question."""
+async def answer_change(turn: OfflineTurn, frame: Frame) -> Answer | None:
+    """The answer to an order, or to what is said of earlier ones; None for any other question. `frame` is its own."""
     conversation = turn.conversation
     offered, waiting = conversation.offered_changes, conversation.waiting_change
     conversation.offered_changes, conversation.waiting_change = (), None
-    order = read_order(turn.question)
+    read = conversation.talk.ordered(frame, turn.question, turn.now.moment)
+    order = read if isinstance(read, Order) else None
     earlier = read_earlier(turn.question) if order is None else Earlier()
     if order is None and (offered or waiting) and conversation.offered_turn == conversation.turns - 1:
         picked = _picked(turn.question, offered, waiting, earlier, conversation)

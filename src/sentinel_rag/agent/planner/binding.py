@@ -16,7 +16,7 @@ from sentinel_rag.agent.planner.context import Context, Pointed
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear
 from sentinel_rag.agent.planner.descriptions import chosen, described
 from sentinel_rag.agent.planner.going_on import acted, timed
-from sentinel_rag.agent.planner.leaning import leaned
+from sentinel_rag.agent.planner.leaning import leaned, of_a_table
 from sentinel_rag.agent.planner.merging import LENGTHS, LISTED, is_fragment
 from sentinel_rag.agent.planner.pointing import picked as picked_by
 from sentinel_rag.agent.planner.pointing import placed, pointed
@@ -133,8 +133,7 @@ def for_each(decision: Decision) -> Decision:
 def _corrected(asked: FrameCompletion) -> Done | None:
     """Take note that this is meant instead of what was said."""
     asked.correcting = asked.frame.has(f"talk:{_CORRECTS}")
-    if asked.correcting:
-        _without_denied(asked)
+    _without_denied(asked)
     before = asked.talk.before
     begins = words_of(asked.frame.time_said)[:1] == (_FROM,) and len(asked.frame.window) == 2
     if asked.correcting and begins and before is not None and "time_window" in before.frame.window:
@@ -154,6 +153,7 @@ _STEPS: tuple[Callable[[FrameCompletion], Done | None], ...] = (
     placed,
     chosen,
     described,
+    of_a_table,
     pointed,
     leaned,
 )

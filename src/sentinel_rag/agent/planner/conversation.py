@@ -12,15 +12,18 @@ import msgspec
 from sentinel_rag.agent.planner import binding
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
-from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, View, with_options
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, View, with_options
+from sentinel_rag.agent.planner.going_on import takes_off
 from sentinel_rag.agent.planner.knowledge import Sought, read_wish, wish_after
 from sentinel_rag.agent.planner.leaning import left_behind, on_open_ground, settled, with_effect
 from sentinel_rag.agent.planner.planner import Planner, searched
-from sentinel_rag.agent.planner.sentence import Done, Readings
+from sentinel_rag.agent.planner.sentence import Done, FrameCompletion, Readings
 from sentinel_rag.agent.things import INCIDENT, SECTION, ListItem
 from sentinel_rag.language.frames import Frame, Reader
+from sentinel_rag.language.frames.orders import Order, read_order
 
 VERSION = 2
+_NO_QUERY = (Unclear.NO_SUCH_QUERY, Unclear.NO_STORED_QUERY)
 
 
 @dataclass
@@ -30,10 +33,22 @@ class Talk(Context):
     def decide(self, planner: Planner, reader: Reader, text: str, now: datetime) -> Decision:
         """What becomes of one sentence of the conversation."""
         self.pointed, self.pointing = (), 0
-        return self.decide_frame(planner, binding.read(self, reader, text), now)
+        frame = binding.read(self, reader, text)
+        ordered = self.ordered(frame, text, now)
+        if isinstance(ordered, Order):
+            return Decision(DecisionKind.CHANGE, frame, order=ordered)
+        return self._decide_frame(planner, ordered, now)
 
-    def decide_frame(self, planner: Planner, frame: Frame, now: datetime) -> Decision:
-        """What becomes of one sentence that was read."""
+    def ordered(self, frame: Frame, text: str, now: datetime) -> Order | Frame:
+        """The order that a sentence is, or its frame where it is none."""
+        order = read_order(text)
+        asked = FrameCompletion(self, frame.copy(), now)
+        if takes_off(asked):
+            asked.frame.said = ""
+            return asked.frame
+        return frame if order is None else order
+
+    def _decide_frame(self, planner: Planner, frame: Frame, now: datetime) -> Decision:
         wish, (section, points) = read_wish(frame, now), self._section(frame)
         further = wish_after(frame, wish, self.documents, section, now, pointed=points)
         if further is not None:
@@ -76,8 +91,10 @@ class Talk(Context):
         if isinstance(done, Decision):
             return with_options(done, planner.names)
         if isinstance(done, Readings):
-            made = [binding.for_each(planner.decide(frame, now)) for frame in done.frames]
-            decision = settled(done, made, self.before)
+            same = (planner.decide(frame, now) for frame in done.same)
+            taken = next((one for one in same if one.reason not in _NO_QUERY), None)
+            made = [binding.for_each(planner.decide(frame, now)) for frame in (() if taken else done.frames)]
+            decision = with_effect(done.said, taken, self.before) if taken else settled(done, made, self.before)
             return with_options(decision, planner.names)
         asked = done.frame if isinstance(done, Option) else done
         decision = binding.for_each(planner.decide(asked, now))

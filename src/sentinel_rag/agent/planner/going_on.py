@@ -8,7 +8,18 @@ from datetime import datetime, timedelta
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, ask
 from sentinel_rag.agent.planner.leaning import offering
-from sentinel_rag.agent.planner.merging import LENGTHS, LISTED, is_fragment, is_list, merged, moved, without
+from sentinel_rag.agent.planner.merging import (
+    FILTERS,
+    LENGTHS,
+    LISTED,
+    is_fragment,
+    is_list,
+    merged,
+    moved,
+    slots,
+    types_of,
+    without,
+)
 from sentinel_rag.agent.planner.sentence import LISTED_KINDS, Done, FrameCompletion, unmarked
 from sentinel_rag.agent.things import ALERT, INCIDENT
 from sentinel_rag.contracts.query_results import format_time
@@ -54,23 +65,40 @@ def acted(asked: FrameCompletion) -> Done | None:
         return _drawn(asked)
     if frame.has("op:share") and asked.only("op:share", *_OF_A_PICTURE):
         return _drawn(asked)
-    if frame.has("drop") and is_fragment(frame):
-        base = asked.base(lists=True)
-        told = None if base is None else unmarked(merged(without(base.frame, frame.all("drop")), frame))
-        if told is not None:
-            told.said = ""  # "drop the owner" is no order to change one
-        return told
     base = asked.base(lists=True)
-    if frame.has("without") and base is not None and is_list(base.frame) and not frame.has("name", "incident", "attr"):
-        told = unmarked(merged(base.frame, frame))
-        told.said = ""  # "drop the low stuff" is no order to change any
-        return told if is_fragment(frame) else None
+    if base is not None and base.calls and base.calls[0].tool != "run_kql_query" and is_fragment(frame):
+        of_rows = is_list(base.frame) and not frame.has("name", "incident", "attr")
+        if frame.has("drop") or (frame.has("without") and of_rows):
+            return unmarked(merged(without(base.frame, frame.all("drop")), frame))
     if frame.has("shift:earlier", "previous") and frame.has("num", "limit") and _newest_first(asked):
         return _next_page(asked)  # "the 5 before"
     if frame.has("shift") and not frame.window:
         fragment = is_fragment(without_compare(frame))
         return (moved_time(asked) if fragment else None) or _beside_a_moment(asked)
     return None
+
+
+def takes_off(asked: FrameCompletion) -> bool:
+    """Whether a sentence only narrows the last answer otherwise, so that "drop the owner" and "remove rundll32" order
+    no change; the slots that it takes off are told."""
+    frame, base = asked.frame, asked.base(lists=True)
+    if base is None or not frame.has("drop", "without", "not:except", "act:change"):
+        return False
+    if frame.has("without"):
+        return is_list(base.frame) and is_fragment(frame)
+    said = frame.all("drop") or [slot for slot in (*FILTERS, "name") if frame.has(*slots()[slot])]
+    stands = all(
+        any(value in each for each in base.frame.all(type_) for value in values)
+        for slot in said
+        for type_ in slots()[slot]
+        if (values := frame.all(type_))
+    )
+    stood = [slot for slot in said if (base.frame.window if slot == "window" else base.frame.has(*slots()[slot]))]
+    if not said or not stands or stood != said or not asked.only(*types_of("taken_off")):
+        return False
+    asked.frame = unmarked(without(frame, said), ("not", "act"))
+    asked.frame.features["drop"], asked.frame.items = said, ()
+    return True
 
 
 _OF_A_PICTURE = ("op:list", "ref", "that", "relative")
@@ -240,7 +268,8 @@ def _asks_of_then(asked: FrameCompletion) -> bool:
 def _told_time(asked: FrameCompletion, unit: str, *, ranked: bool) -> dict[str, str]:
     """The window of that unit that the last answer told of, else the one that it was about."""
     before, waiting = asked.talk.before, asked.talk.waiting
-    if waiting is not None and waiting.reason is Unclear.WHICH_MOMENT:
+    last = before.frame.window if before is not None else {}
+    if waiting is not None and (waiting.reason is Unclear.WHICH_MOMENT or waiting.frame.window not in ({}, last)):
         return {}
     windows = [dict(asked.talk.moment)]
     windows += [before.frame.window] if before is not None and not ranked and not asked.talk.moment else []

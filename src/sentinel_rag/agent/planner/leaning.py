@@ -21,6 +21,8 @@ from sentinel_rag.agent.planner.merging import (
     is_list,
     is_outside,
     merged,
+    types_of,
+    without,
 )
 from sentinel_rag.agent.planner.sentence import (
     OF_INCIDENTS,
@@ -48,7 +50,7 @@ _HALF_READ = frozenset(
 _NOT_ANSWERED = frozenset(
     {
         Unclear.UNREAD, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE, Unclear.NO_STORED_QUERY, Unclear.CANNOT_LEAVE_OUT,
-        Unclear.NUMBER_OF_WHAT, Unclear.SAME_OR_ALL,
+        Unclear.NUMBER_OF_WHAT, Unclear.SAME_OR_ALL, Unclear.NOTHING_NEW,
     }
 )  # fmt: skip
 """Reasons to ask back that name what was not understood and offer nothing to pick."""
@@ -57,10 +59,6 @@ _TOLD_AGAIN = ("attr:detail", "all:all")
 _LINE = frozenset({"item"})
 """A number of a line on the screen, "[2]": the answer tells of the thing that stands there."""
 _READS_TABLES = ("search_logs", "run_kql_query", "describe_table")
-_SAME_QUERY = ("follow", "cmp:only", "threat", "program", "talk", "enough", "ref", "meta", "plural")
-"""What may stand beside a time or a word of a title that narrows the rows of the same logs."""
-_OF_A_BOUND = ("topic", "cmp", "num", "digits")
-"""What a bound of the same logs says: "at least 50 denials"."""
 _PRONOUNS = ("ref:it", "ref:its", "ref:within")
 _PLEASANTRY = "small_talk"
 _FEW = 2
@@ -112,8 +110,6 @@ def leaned(asked: FrameCompletion) -> Done | None:
             return ask(frame, Unclear.WHICH_THING)
         if strange:
             return ask(frame, Unclear.UNREAD, *strange)
-    if (table := _of_a_table(asked)) is not None:
-        return table
     rule = next(rule for rule in rules() if rule.needs <= told and told.isdisjoint(rule.never))
     if rule.take == ("alone",):
         return None
@@ -143,7 +139,8 @@ def _says(asked: FrameCompletion) -> frozenset[str]:
         "leans": frame.has("follow", "add", "cmp:only") or of_the_list or asked.correcting
         or (frame.has("ref:they", "ref:definite", *_PRONOUNS) and not named and not frame.has("know")),
         "pronoun": frame.has(*_PRONOUNS) and not named,
-        "short": len([item for item in asked.items if item.type not in _light()]) <= _FEW and not frame.window,
+        "short": not frame.window
+        and len([item for item in asked.items if item.type not in _light() and not item.sense("num")]) <= _FEW,
         "kind_alone": alone and before is not None
         and not before.frame.has(*(f"kind:{kind}" for kind in frame.all("kind"))),
         "after_a_name": after,
@@ -154,13 +151,13 @@ def _says(asked: FrameCompletion) -> frozenset[str]:
         "after_rows": before is not None and is_list(before.frame),
         "rows_of_it": frame.has("kind:alert") or (after and frame.has("kind:incident")),
         "words": frame.has("title", "tactic"),
-        "filters": frame.has(*follow_ups()["types"]["narrows"]) or frame.has("title", "class"),
+        "filters": frame.has(*types_of("narrows")) or frame.has("title", "class"),
         "of_all": frame.has("all") or bool(set(frame.all("kind")) & set(kinds)),
     }  # fmt: skip
     return frozenset(told | {f"is:{name}" for name, holds in derived.items() if holds})
 
 
-def _of_a_table(asked: FrameCompletion) -> Frame | None:
+def of_a_table(asked: FrameCompletion) -> Frame | None:
     """The question before about another table or this one: "only SigninLogs", "with examples", "that table"."""
     before, frame = asked.talk.before, asked.frame
     if before is None or not before.calls or frame.has(*(f"kind:{kind}" for kind in LISTED), "name", "incident"):
@@ -174,7 +171,8 @@ def _of_a_table(asked: FrameCompletion) -> Frame | None:
         told.features["table"] = frame.all("table") or told.all("table")
         told.features["meta"] = [*told.all("meta"), *frame.all("meta")]
         return told
-    if frame.has("that:table") and before.frame.has("table"):
+    points = frame.has("that:table") or (frame.has(*_PRONOUNS) and frame.has(*types_of("of_a_table")))
+    if points and before.frame.has("table"):
         frame.features["table"] = before.frame.all("table")
         return unmarked(frame)
     return None
@@ -182,7 +180,7 @@ def _of_a_table(asked: FrameCompletion) -> Frame | None:
 
 @cache
 def _light() -> frozenset[str]:
-    return frozenset(follow_ups()["types"]["light"])
+    return frozenset(types_of("light"))
 
 
 def _of_a_thing(asked: FrameCompletion, told: frozenset[str]) -> Done | None:
@@ -222,21 +220,38 @@ def _readings(asked: FrameCompletion, rule: LeaningRule, told: frozenset[str]) -
     if base is None:
         return ask(frame, Unclear.NOTHING_SHOWN)
     ways = {
-        "over": lambda: of_the_list(frame, base, _same_query(asked, base, unmarked(merged(base.frame, frame)))),
+        "over": lambda: of_the_list(frame, base, unmarked(merged(base.frame, frame))),
         "alone": lambda: unmarked(frame),
     }
-    leans = "is:leans" in told
-    return Readings(tuple(ways[how]() for how in rule.take), frame, ask=rule.ask, leans=leans)
+    same = _same_query(asked, base) if "over" in rule.take else ()
+    frames = tuple(ways[how]() for how in rule.take)
+    return Readings(frames, frame, ask=rule.ask, leans="is:leans" in told, same=same)
 
 
-def _same_query(asked: FrameCompletion, base: Decision, told: Frame) -> Frame:
-    """The frame with the stored query that was asked before, where only a time or a word in its rows is said."""
+def _same_query(asked: FrameCompletion, base: Decision) -> tuple[Frame, ...]:
+    """The stored query that was asked before, with what is said in its parameters: beside the names of other kinds that
+    stood there, else in their place. None where more is said than a query is narrowed by."""
     query = base.calls[0].arguments.get("template") if base.calls else None
-    bound = asked.frame.has("symbol") and set(asked.frame.all("topic")) <= set(base.frame.all("topic"))
-    said = asked.frame.window or asked.frame.has("title") or bound
-    if query is not None and said and asked.only(*_SAME_QUERY, *(_OF_A_BOUND if bound else ())):
-        told.tell("template", str(query))
-    return told
+    said = asked.frame
+    allowed = types_of("of_a_query")
+    again = set(said.all("topic")) <= set(base.frame.all("topic")) and said.has(*types_of("narrows_a_query"))
+    kinds = {"thing", *(kind for name in said.all("name") for kind in said.kinds.get(name, ()))}
+    whole = asked.items and not asked.only(*allowed, *(["topic"] if again else []), *(f"kind:{kind}" for kind in kinds))
+    if query is None or whole or not (said.window or said.has(*types_of("narrows_a_query"))):
+        return ()
+    plain = unmarked(without(said, said.all("drop")))
+    plain.features["kind"], plain.features["topic"] = [], []
+    told = merged(without(base.frame, said.all("drop")), plain)
+    told.tell("template", str(query))
+    told.said = ""  # "drop the user" is no order to change one
+    kept = [name for name in base.frame.all("name") if kinds.isdisjoint(base.frame.name_kinds(name))]
+    if not kept or not said.has("name"):
+        return (told,)
+    both, other = told.copy(), told.copy()
+    for frame in (both, other):
+        frame.features["name"], frame.features["of_kind"] = [*kept, *said.all("name")], []
+    other.features["template"] = []
+    return both, told, other
 
 
 def _understood(frame: Frame) -> Frame:
@@ -281,10 +296,12 @@ def settled(readings: Readings, made: Sequence[Decision], before: Decision | Non
 def on_open_ground(said: Frame, made: Decision, waiting: Decision | None) -> Decision:
     """The decision, or a question back where filters alone would change the answer before a question that was not
     understood: which of the two they are of is open."""
-    filters = said.has("drop", *follow_ups()["types"]["narrows"]) or bool(said.window)
+    filters = said.has("drop", *types_of("narrows")) or bool(said.window)
     if waiting is None or waiting.reason not in _NOT_ANSWERED or made.kind is not DecisionKind.CALL:
         return made
-    alone = filters and is_fragment(said) and not said.has("ref", "name", "incident", "kind", "talk", "that")
+    filters |= waiting.reason is Unclear.NOTHING_NEW and said.has("name")
+    others = ("ref", "incident", "kind", "talk", "that", *(() if waiting.reason is Unclear.NOTHING_NEW else ("name",)))
+    alone = filters and is_fragment(said) and not said.has(*others)
     alone |= waiting.reason is Unclear.SAME_OR_ALL and said.has("ref:there", "ref:within")
     return offering(made.frame, [made], Unclear.SAME_OR_ALL) if alone else made
 
@@ -301,8 +318,9 @@ def left_behind(said: Frame, made: Decision, before: Decision | None, pointed: I
     left = tool != last and not whole and (one or said.has("cmp:only", "add"))
     to_cases = last not in _OF_CASES and tool in _OF_CASES
     left |= to_cases and said.has(*_GOES_ON) and is_fragment(said) and not said.has(*_NAMES_CASES)
+    words = said.has("title") and not said.has(*_NAMES_CASES, "ask", "op")
     named = before.frame.has("name") and said.has("name") and not said.has("ask", "op", "attr", "rel", *_LISTS)
-    left |= to_cases and named and before.frame.has("topic")
+    left |= to_cases and (words or named) and before.frame.has("topic")
     return offering(made.frame, [made], Unclear.SAME_OR_ALL) if left else made
 
 
@@ -366,4 +384,4 @@ def _look_at_all(asked: FrameCompletion, base: Decision) -> None:
 
 def _narrows_a_list(frame: Frame) -> bool:
     """True for filters and orders that only a list takes."""
-    return frame.has(*follow_ups()["types"]["narrows"]) and not asks_of_a_thing(frame)
+    return frame.has(*types_of("narrows")) and not asks_of_a_thing(frame)

@@ -6,6 +6,7 @@ import calendar
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from sentinel_rag.contracts.query_results import format_time
@@ -17,7 +18,8 @@ LISTED = frozenset({"incident", "alert"})
 """Kinds of things that lists are of."""
 _FIELDS_OF_TIME = {"created", "updated", "closed_time"}
 LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
-_FILTERS = ("severity", "status", "owner", "title", "tactic", "product", "rows")
+_TOP = {"op", "order", "limit"}
+FILTERS = ("severity", "status", "owner", "title", "tactic", "product", "rows")
 """Slots that narrow rows, or put them in order."""
 
 
@@ -26,11 +28,13 @@ def follow_ups() -> Mapping[str, Any]:
     return toml_beside(__package__, "follow_ups.toml")
 
 
-def _slots() -> dict[str, list[str]]:
+def slots() -> dict[str, list[str]]:
+    """The types that belong together, by the slot that they fill."""
     return dict(follow_ups()["slots"])
 
 
-def _types(name: str) -> tuple[str, ...]:
+def types_of(name: str) -> tuple[str, ...]:
+    """The types of words of one part that they play in a conversation."""
     return tuple(follow_ups()["types"][name])
 
 
@@ -38,17 +42,17 @@ def is_fragment(frame: Frame) -> bool:
     """True for a sentence of filters, times, fields or names alone, that leaves out what it is about."""
     whole = frame.has("name", "incident", "op:top") and asks_of_a_thing(frame)
     whole |= frame.has("incident") and frame.has("op:list")  # "I would like to read incident 12"
-    return not whole and not frame.has(*_types("anew"))
+    return not whole and not frame.has(*types_of("anew"))
 
 
 def is_outside(frame: Frame) -> bool:
     """True for what is about the assistant, or about nothing that a workspace holds."""
-    return frame.has(*_types("outside")) and not frame.has("name", "incident")
+    return frame.has(*types_of("outside")) and not frame.has("name", "incident")
 
 
 def changes_an_answer(frame: Frame) -> bool:
     """True for filters, times and groups that a list takes, where nothing is asked of a thing."""
-    told = frame.has(*_types("of_an_answer")) or bool(frame.window)
+    told = frame.has(*types_of("of_an_answer")) or bool(frame.window)
     asks = frame.polar or (frame.has("ask") and not frame.has("group", "unit"))
     return (
         told
@@ -61,22 +65,28 @@ def changes_an_answer(frame: Frame) -> bool:
 
 def asks_of_a_thing(frame: Frame) -> bool:
     """True where a field or the entities of one thing are asked for; a field of a time that was said is a filter."""
-    filters = frame.window and set(frame.all("attr")) <= _FIELDS_OF_TIME
-    return frame.has(*(type_ for type_ in _types("of_a_thing") if type_ != "attr" or not filters))
+    filters = {"attr"} if frame.window and set(frame.all("attr")) <= _FIELDS_OF_TIME else set()
+    filters |= {
+        f"kind:{kind}"
+        for noun, name in pairwise(frame.items)
+        for type_, kind in noun.senses
+        if type_ == "kind" and name.sense("name", frozenset({kind}))
+    }  # "the domain evil.example"
+    return frame.has(*(type_ for type_ in types_of("of_a_thing") if type_ not in filters))
 
 
 def is_list(frame: Frame) -> bool:
     """True for a question that rows answer, and not one thing."""
     if frame.has("incident") and not frame.has("kind:alert"):
         return False
-    return frame.has(*_types("list"))
+    return frame.has(*types_of("list"))
 
 
-def without(frame: Frame, slots: Sequence[str]) -> Frame:
+def without(frame: Frame, dropped: Sequence[str]) -> Frame:
     """The frame without these slots."""
     kept = frame.copy()
-    for slot in slots:
-        for type_ in _slots().get(slot, ()):
+    for slot in dropped:
+        for type_ in slots().get(slot, ()):
             kept.features.pop(type_, None)
         if slot == "window":
             kept.window = {}
@@ -90,14 +100,15 @@ def merged(before: Frame, said: Frame) -> Frame:
     frame.window = dict(said.window or before.window)
     of_logs = frame.has("topic")
     other_subject = frame.has("name", "incident", "alert_id")
-    asks_else = frame.has(*(type_ for type_ in _slots()["asked"] if type_ not in _types("told")))
+    asks_else = frame.has(*(type_ for type_ in slots()["asked"] if type_ not in types_of("told")))
     if not other_subject:
-        _carry(frame, before, _slots()["subject"])
+        _carry(frame, before, slots()["subject"])
     if before.has("rel:involve", "rel:naming") and before.has("name") and not said.has("owner", "whose"):
         frame.tell("rel", "involve")  # who is named is still no owner
     if not asks_else:
         kept_op = said.has("op") and not said.has("op:list", "op:exists")
-        _carry(frame, before, [type_ for type_ in _slots()["asked"] if type_ != "op" or not kept_op])
+        kept_op &= not (said.has("cmp:only") and before.has("op:top", "op:trend"))  # "only count the high ones"
+        _carry(frame, before, [type_ for type_ in slots()["asked"] if type_ != "op" or not kept_op])
         _listed_again(frame, before, said)
     else:
         _carry_how(frame, before, said)
@@ -106,12 +117,12 @@ def merged(before: Frame, said: Frame) -> Frame:
         only = said.has("cmp:only")
         frame.features["op"] = [op for op in said.all("op") if not (only and op == "summary")]
     of_one = asks_else and before.has("incident") and not other_subject and not said.has("unit", "group")
-    for slot in _FILTERS:
-        types = _slots()[slot]
+    for slot in FILTERS:
+        types = slots()[slot]
         if not frame.has(*types) and not of_one and not of_logs:
             _carry(frame, before, types)
-    if not frame.has(*_slots()["bound"]) and {*frame.all("topic")} == {*before.all("topic")}:
-        _carry(frame, before, _slots()["bound"])
+    if not frame.has(*slots()["bound"]) and {*frame.all("topic")} == {*before.all("topic")}:
+        _carry(frame, before, slots()["bound"])
     if said.has("class", "when") and said.has("not", "when") and not said.has("status"):
         _carry(frame, before, ("status",))
     if said.has("class") and not said.has("when"):
@@ -143,6 +154,9 @@ def _in_its_role(before: Frame, said: Frame) -> Frame:
             value for item in said.items if item.sense("status") for type_, value in item.senses if type_ == "topic"
         }
         frame.features["topic"] = [topic for topic in said.all("topic") if topic not in states]
+    listed = before.has("kind:alert", "kind:incident") and not before.has("op:top", "group", "topic")
+    if listed and {type_ for type_, values in said.features.items() if values} - {"plural", "follow"} == _TOP:
+        frame.features["op"], frame.features["order"] = [], before.all("order")  # "top three" of a list are its first
     if said.all("kind") == ["thing"] and is_list(before) and not said.has("topic"):
         frame.features["kind"] = []  # "the low stuff", "the same thing for the users"
     if said.has("group:severity") and before.has("order") and not before.has("op:count"):
@@ -156,15 +170,15 @@ def _in_its_role(before: Frame, said: Frame) -> Frame:
         frame.features["closed_by"] = [said.whole.get(name, name) for name in said.all("name")]
         frame.features["name"] = []  # "by keller?", behind incidents that were closed
     owned = before.has("owner") and not before.has("owner:unassigned", "name", "incident")
-    if owned and len(said.all("name")) == 1 and not said.has("owner", *_types("anew"), *_types("of_a_thing")):
+    if owned and len(said.all("name")) == 1 and not said.has("owner", *types_of("anew"), *types_of("of_a_thing")):
         frame.features["owner"], frame.features["name"], frame.features["of_kind"] = said.all("name"), [], []
     return frame
 
 
 def _added(frame: Frame, before: Frame, said: Frame) -> None:
     """ "Medium too" asks for both; open ones and closed ones are all. What no query joins is asked back."""
-    for slot in _FILTERS[:-1]:
-        types = _slots()[slot]
+    for slot in FILTERS[:-1]:
+        types = slots()[slot]
         new = [value for type_ in types for value in said.all(type_) if value not in before.all(type_)]
         if not new or not before.has(*types):
             continue
@@ -204,7 +218,7 @@ def _carry_how(frame: Frame, before: Frame, said: Frame) -> None:
 
 def _narrowing(frame: Frame) -> set[tuple[str, str]]:
     """What narrows the rows."""
-    types = ("name", *(type_ for slot in _FILTERS for type_ in _slots()[slot]))
+    types = ("name", *(type_ for slot in FILTERS for type_ in slots()[slot]))
     return {(type_, value) for type_ in types for value in frame.all(type_)}
 
 

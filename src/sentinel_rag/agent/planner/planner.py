@@ -109,6 +109,7 @@ _OF_A_TABLE_SIZE = {"table", "op", "plural", "of", "rel", "act", "ask", "relativ
 _OF_A_SAMPLE = ("kind", "severity", "min", "status", "limit")
 """What narrows a wish for invented rows."""
 _UNITS = {"hour", "day", "week"}
+_ROWS = ("alert", "incident")
 
 
 @dataclass(frozen=True)
@@ -374,7 +375,7 @@ class Planner:
             f.unread = []
             which = {"incident": f.one("incident")} if f.has("incident") else {"name_contains": f.one("title")}
             return call(f, row.tool, {**which, "limit": MAX_LIMIT})
-        counted = row.tool == "query_incidents" and {"class", "op:count"} <= told
+        counted = row.tool == "query_incidents" and {"class", "op:count"} <= told and "when" not in told
         fields = {str(each) for each in f.all("group")} - _UNITS
         if counted or row.compute == "classified" or (row.compute == "group" and fields):
             if self.queries.unknown and not counted:
@@ -440,7 +441,8 @@ class Planner:
             f.features["title"] += f.features.pop("maybe_title")
             topics = topics[1:]
         lists = f.has("kind:alert", "kind:incident")
-        elsewhere = bool(set(topics) - _ALSO_IN_ALERTS) and not lists
+        also = _ALSO_IN_ALERTS if any(name in f.text for name in f.all("name")) or f.has("of_kind") else set()
+        elsewhere = bool(set(topics) - also) and not lists
         sure = [item for item in f.items if {type_ for type_, _ in item.senses} == {"topic"}]
         lost = (bool(topics) and (not lists or bool(sure)) and not f.has("name")) or {*f.all("group")} - _UNITS - {
             "severity"
@@ -541,6 +543,8 @@ def _settled(frame: Frame) -> Frame:
     f.features.pop("compared", None)
     if not f.has("num", "digits", "limit", "severity", "symbol", "alerts", "unit", "order") and not f.duration:
         f.features["cmp"] = [one for one in f.all("cmp") if one not in ("min", "max")]  # a bound of nothing: "at least"
+    if f.has("op:top"):
+        f.features["group"] = [one for one in f.all("group") if one not in _ROWS]  # "addresses by alerts" ranks those
     _lowest_left_out(f)
     _picture_apart(f)
     f = _of_whole_table(f)

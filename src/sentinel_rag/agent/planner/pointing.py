@@ -30,7 +30,7 @@ from sentinel_rag.agent.planner.sentence import (
     ask_which,
     unmarked,
 )
-from sentinel_rag.agent.things import ENTITY, INCIDENT, ListItem
+from sentinel_rag.agent.things import ENTITY, INCIDENT, OWNER, ListItem
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.frames import Frame
@@ -146,7 +146,7 @@ def _bare_number(asked: FrameCompletion) -> Done | None:
     of_a_ranking = screen is not None and screen.items[0].kind == ENTITY and frame.has(*LISTED_KINDS)
     about_incident |= of_a_ranking
     if (
-        frame.has("shift", "previous")
+        frame.has("shift", "previous", "symbol")
         or len(numbers) != 1
         or (not about_incident and frame.has("kind", "name", "cmp", "unit", "group", "limit"))
     ):
@@ -284,6 +284,8 @@ def pointed(asked: FrameCompletion) -> Done | None:
         return None if says and not kinds else ask(frame, Unclear.WHICH_THING)
     if noun in LISTED:
         _forget_noun(asked, noun)
+    if item.of_kind == OWNER and frame.has("talk:more") and not frame.has("kind", "topic", "attr"):
+        frame.tell("kind", INCIDENT)  # "what else does she have"
     return asked.bound([item])
 
 

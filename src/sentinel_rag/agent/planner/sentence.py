@@ -49,6 +49,8 @@ class Readings:
     leans: bool = False
     """Whether a word of the sentence leans on what came before."""
     open_question: Decision | None = None
+    same: tuple[Frame, ...] = ()
+    """The stored query of before with what is said in its parameters; one that takes it comes before all readings."""
 
 
 Done = Frame | Decision | Option | Readings

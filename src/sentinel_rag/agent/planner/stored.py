@@ -344,6 +344,8 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     values, left = filled(entry, frame)
     if left or (frame.has("owner") and frame.one("owner") != "unassigned"):
         return None
+    if named and frame.has("severity", "min") and not levels(entry, frame) and "attr:severity" not in entry.whole:
+        return None
     if entry.required - set(values):
         asked = frame.copy()
         for type_ in ("title", "maybe_title", "guess"):

@@ -69,6 +69,7 @@ _SEVERITY = frozenset({"severity"})
 _RANKED = frozenset({"top"})
 _MEANT = frozenset({"instead"})
 _SEVERAL = frozenset({"them", "ones"})
+_PERSON = frozenset({"account"})
 ReadTime = Callable[[str], TimeReading]
 
 
@@ -541,7 +542,8 @@ def _relative(items: list[Item], place: int, begins: frozenset[tuple[str, ...]])
         before = items[place - 1]
         return listed and not (item.sense("that") or before.silent or before.sense("of") or before.sense("rel"))
     if item.sense("ref", frozenset({"they", "its"})) is not None:
-        return listed
+        person = any(one.sense("name") or one.sense("kind", _PERSON) for one in items[:place])
+        return person if item.sense("that", _PERSON) else listed  # "which apps did he use" has nobody for "he"
     if item.sense("ref", frozenset({"it"})) is not None and (
         (listed and _told_before(items, place)) or any(one.sense("talk", _MEANT) for one in items[place:])
     ):
