@@ -133,7 +133,9 @@ def for_each(decision: Decision) -> Decision:
 def _corrected(asked: FrameCompletion) -> Done | None:
     """Take note that this is meant instead of what was said."""
     asked.correcting = asked.frame.has(f"talk:{_CORRECTS}")
-    _without_denied(asked)
+    first = next(iter(asked.items), None)
+    if asked.correcting or (first is not None and _denies(first) and not asked.first):
+        _without_denied(asked)
     before = asked.talk.before
     begins = words_of(asked.frame.time_said)[:1] == (_FROM,) and len(asked.frame.window) == 2
     if asked.correcting and begins and before is not None and "time_window" in before.frame.window:

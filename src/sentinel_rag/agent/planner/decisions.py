@@ -282,6 +282,50 @@ def _row(told: Mapping[str, Any]) -> DecisionRow:
     return msgspec.convert({**told, "needs": needs, "score": score, "reason": told.get("ask")}, DecisionRow)
 
 
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What words mean beside others: where all of `needs` hold, none of `never`, and `only` these values of a type,
+    what is to `clear` goes, `unsay` with the words that say it, values `move` to another type, `tell` is added."""
+
+    kind: str
+    needs: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    only: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    clear: tuple[str, ...] = ()
+    unsay: tuple[str, ...] = ()
+    move: Mapping[str, str] = field(default_factory=dict)
+    tell: tuple[str, ...] = ()
+
+    def settle(self, frame: Frame, shape: frozenset[str]) -> None:
+        """Settle a frame of that kind; `shape` holds what it says beside its features."""
+
+        def says(senses: str) -> bool:
+            return any(one in shape or frame.has(one) for one in senses.split("|"))
+
+        others = any({*frame.all(type_)} - values for type_, values in self.only.items())
+        if others or any(map(says, self.never)) or not all(map(says, self.needs)):
+            return
+        for type_, _, value in _parted((*self.clear, *self.unsay)):
+            frame.features[type_] = [one for one in frame.all(type_) if value and one != value]
+        for taken, place in self.move.items():
+            moved = {*frame.all(place), *frame.features.pop(taken, ())}
+            frame.features[place] = sorted(moved, key=frame.text.find)
+        gone = [(type_, frozenset({value}) if value else None) for type_, _, value in _parted(self.unsay)]
+        frame.items = tuple(item for item in frame.items if not any(item.sense(*sense) for sense in gone))
+        for type_, _, value in _parted(self.tell):
+            frame.tell(type_, value)
+
+
+def _parted(senses: Sequence[str]) -> list[tuple[str, str, str]]:
+    return [sense.partition(":") for sense in senses]
+
+
+@cache
+def settlings() -> tuple[Settling, ...]:
+    """All rows that settle a frame, in their order."""
+    return msgspec.convert(_data()["settle"], tuple[Settling, ...])
+
+
 MOST_OPTIONS = 9
 _OF_AN_OWNER = {OWNER: ("kind:incident", "status"), "account": ()}
 """What makes a person the owner of incidents, and not one of those that they name."""

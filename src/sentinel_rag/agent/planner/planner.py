@@ -24,11 +24,12 @@ from sentinel_rag.agent.planner.decisions import (
     ask,
     call,
     rows,
+    settlings,
 )
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.leaning import offering
 from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
-from sentinel_rag.agent.planner.tools import RANKED, SIDE_BY_SIDE, lost, named_by, own_rows, profiled, shown, to_tool
+from sentinel_rag.agent.planner.tools import RANKED, lost, named_by, own_rows, profiled, shown, to_tool
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.contracts.json_values import JsonValue
@@ -57,22 +58,11 @@ _OF_WORDS = (
 _FILTERS = ("severity", "status", "class", "owner", "tactic", "product", "threat", "lit", "cmp", "num")
 """What narrows rows, so that the sentence which says it is not left out."""
 _CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
-_OF_INCIDENTS = (
-    "kind:alert", "kind:entity", "kind:host", "kind:account", "kind:ip", "kind:file", "attr", "rel", "status", "class",
-    "op:average",
-)  # fmt: skip
-"""What is asked of an incident, so that a number that counts nothing is one."""
 _FIELDS_OF_ALERTS = ("tactics", "techniques", "product")
 """What is asked of alerts together, and counted by."""
-_ONE_OF_ALERTS = ("incident", "name", "group", "alert_id", "tactic", "product", "order", "title")
 _OF_OTHERS = ("kind", "topic", "table", "op", "know", "ref", "follow", "rel")
 """Beside which a field of alerts may be asked of something else."""
-_OF_SOME = ("incident", "title", "name", "class", "owner", "op:share")
-_UPDATED = frozenset({"updated"})
-_ONLY_INCIDENTS = tuple(f"attr:{each}" for each in ("owner", "classification", "reason", "closed_time", "comments"))
-"""Fields that no alert has."""
-_COUNTS = ("limit", "cmp", "op:top", "unit", "table", "name", "symbol", "bound")
-"""Beside which a number may be something else."""
+_UPDATED, _LOGON = frozenset({"updated"}), frozenset({"logon"})
 _AN_INCIDENT = "an incident"
 _IN_INCIDENTS = {"reopen", "change", "activity", "history", "parent"}
 """Topics of which the row of an incident tells something; of the others only logs do, and they know no incident."""
@@ -109,7 +99,6 @@ _OF_A_TABLE_SIZE = {"table", "op", "plural", "of", "rel", "act", "ask", "relativ
 _OF_A_SAMPLE = ("kind", "severity", "min", "status", "limit")
 """What narrows a wish for invented rows."""
 _UNITS = {"hour", "day", "week"}
-_ROWS = ("alert", "incident")
 
 
 @dataclass(frozen=True)
@@ -541,111 +530,44 @@ def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
     f.features.pop("compared", None)
-    if not f.has("num", "digits", "limit", "severity", "symbol", "alerts", "unit", "order") and not f.duration:
-        f.features["cmp"] = [one for one in f.all("cmp") if one not in ("min", "max")]  # a bound of nothing: "at least"
-    if f.has("op:top"):
-        f.features["group"] = [one for one in f.all("group") if one not in _ROWS]  # "addresses by alerts" ranks those
     _lowest_left_out(f)
     _picture_apart(f)
     f = _of_whole_table(f)
-    if f.has("owner:unassigned", "status:New") and "updated" in f.all("attr") and "end_time" in f.window:
-        untouched = [item for item in f.items if item.sense("attr", _UPDATED)]
-        if "start_time" not in f.window and any(one.sense("owner") or one.sense("status") for one in untouched):
-            f.features["owner"] = f.features["status"] = []  # "nobody touched for three days"
-    if f.has("status", "severity") and f.has(*_ONLY_INCIDENTS) and not f.has("kind", "topic", *_KNOWN_THINGS):
-        f.tell("kind", "incident")  # "the closed ones, what did they turn out to be"
-        f.tell("plural", "yes")
-    if f.has("attr:classification") and f.has("kind:incident") and f.has("plural") and not f.has(*_OF_SOME, "group"):
-        f.tell("group", "classification")
-    if len(set(f.all("class"))) > 1 and not f.has("group", "kind:alert", "incident"):
-        f.features["class"] = []
-        f.tell("group", "classification")  # how many there are of each
-    fields = [field for field in f.all("attr") if field in _FIELDS_OF_ALERTS]
-    asks_each = (f.has("ask:what", "op:count") and f.has("kind:alert")) or not (
-        f.has(*_OF_OTHERS) or {*f.all("talk")} - {"draw"}
-    )
-    if fields and asks_each and not f.has(*_ONE_OF_ALERTS):
-        f.tell("group", fields[0])  # "which tactics occur among the alerts"
-        f.tell("kind", "alert")
-    works = f.has("ask:who", "attr:owner")
-    if works and f.has("op:count") and f.has("kind:incident") and not f.has("group", *_OF_SOME, "topic", "kind:alert"):
-        f.tell("group", "owner")  # "who has how many"
-    no_owner = f.has("kind:alert") and not f.has("kind:incident")
-    if no_owner and any(item.sense("owner") and item.sense("attr", _UPDATED) for item in f.items):
-        f.features["owner"] = f.features["attr"] = []
-        f.items = tuple(item for item in f.items if not item.sense("owner"))
-        f.tell("status", "New")  # "alerts that nobody has touched"
-    if no_owner and f.has("ask:who") and f.has("op:top") and not f.has("owner") and set(f.all("attr")) <= {"owner"}:
-        f.features["attr"] = []
-        f.tell("counted_kind", "account")
-        f.tell("kind", "account")
-    of_work = set(f.all("rel")) <= {"owned_by"} and set(f.all("topic")) <= {"workload"}
-    if f.has("status") and f.has("kind:incident", "op:count") and of_work and not f.has("kind:alert", "owner"):
-        _owned(f)
-    if {"newest", "oldest"} <= set(f.all("order")):  # "the first and the last alert": the rows hold both
-        for type_ in ("order", "singular", "limit"):
-            f.features[type_] = []
-    if f.has("attr:created") and f.has("kind:thing", "product") and not f.has("ask:when", "incident", "group"):
-        f.features["attr"] = [attr for attr in f.all("attr") if attr != "created"]  # "anything that came in"
-    ranked = f.has("op:top") and f.has("kind:incident") and f.has("attr:owner", "ask:who") and not f.has("name")
-    if ranked and f.has("status:Closed") and not f.has("group", "topic"):
-        f.tell("group", "owner")  # "which analyst closed the most cases", where no stored query tells them apart
-    if f.has("name") and f.has("attr:duration", "attr:began") and not f.has("kind", "topic", "incident"):
-        f.features["attr"] = ["began"]  # "since when is this host under attack"
-        f.tell("order", "oldest")
-    if f.has("cmp:only") and f.has("kind:incident", "kind:alert"):
-        f.features["op"] = [op for op in f.all("op") if op != "summary"]  # "what came in, incidents only"
-    if f.has("op:compare") and f.window and f.all("ref") == ["previous"]:
-        f.features["ref"] = []
-    compared = f.has("incident") and (f.has(*SIDE_BY_SIDE) or len(f.all("incident")) > 1)
-    compared |= f.has("op:compare", "compare", "both") and len(f.all("digits")) > 1 and not f.has("limit", "cmp")
-    pointed = f.has("rel:involve", "ask:who") and not f.has("kind", "name", "topic", "title", "cmp")
-    compared |= f.has("incident") and f.has("attr") and f.has("follow:and") and not f.has("limit", "cmp")
-    compared |= f.has("compare:beside") and not f.has("limit", "cmp", "kind:alert")
-    if f.has("digits") and (compared or pointed):
-        for number in f.features.pop("digits"):
-            f.tell("incident", number)
-        f.features.pop("num", None)
-        f.features["incident"].sort(key=f.text.find)
-    one = f.has("counted") and not f.has("plural", "order", "op:top")
-    if one and (f.all("kind") == ["thing"] or (f.has("kind:incident") and int(f.all("limit")[0]) > DEFAULT_LIMIT)):
-        f.features["incident"] = f.features.pop("limit")  # "is 31 still a thing", "655, which case is that"
-    if f.has("singled") and not f.has("order") and _asks_for_state(f):
-        f.features["status"], f.features["when"] = [], []  # "the phishing case of 12 July: is that one done?"
-        f.tell("attr", "status")
-    if f.has("not") and f.has("meta:sample") and f.has("table"):
-        f.features["meta"], f.features["not"] = [], []  # "columns of X, no samples needed"
-    alone = len(f.all("digits")) == 1 and not f.has("op:compare") and not f.window
-    numbered = (alone and not f.unread) if f.has("topic") else f.has("digits") and f.has(*_OF_INCIDENTS)
-    if numbered and not f.has(*_COUNTS) and not re.search(r"\d/\d", f.text):
-        for number in f.features.pop("digits"):
-            f.tell("incident", number)
-        f.features.pop("num", None)
-    people = f.has("attr:owner", "attr:status", "attr:severity")
-    if (
-        f.has("cmp:more", "cmp:less")
-        and "end_time" in f.window
-        and not f.has("num", "symbol", "above", "alerts", "topic")
-    ):
-        f.features["cmp"] = []
-        f.tell("op", "compare")  # than in a period, and not than a number
-    if f.has("maybe_title") and (f.has("kind:alert", "kind:incident") or people):
-        f.features["title"] += f.features.pop("maybe_title")
-        f.features["topic"] = []
-    wide = {"identity"} if f.has("op:top") else set()  # "who is the user with the most alerts"
-    if (f.has("kind:alert", "kind:incident") or len(f.all("topic")) > 1) and not f.has("topic:mail"):
-        wide.add("received")  # "which alerts did we receive", "who received admin rights" ask nothing of mails
-    if f.has("topic:workload") and f.has("group") and not f.has("group:owner"):
-        wide.add("workload")  # "distribution of incidents by classification"
-        f.tell("kind", "incident")
-    if f.has("topic:office", "topic:azure", "topic:entra"):
-        wide |= {"activity", "run"}  # what was done there, and not over all logs
-    if not any(item.sense("topic", frozenset({"logon"})) for item in f.items) and len(f.all("topic")) > 1:
-        wide.add("logon")  # "who has this host ..." goes on with another verb where verbs come last
-    if wide & set(f.all("topic")):
-        f.features["topic"] = [topic for topic in f.all("topic") if topic not in wide]
-        f.items = tuple(item for item in f.items if not item.sense("topic", frozenset(wide)))
+    shape = _shape(f)
+    for row in settlings():
+        row.settle(f, shape)
     return f
+
+
+def _shape(f: Frame) -> frozenset[str]:
+    """What rows that settle a frame ask of it beside its features."""
+    names, topics = f.all("name"), f.all("topic")
+    updated = [item for item in f.items if item.sense("attr", _UPDATED)]
+    holds = {
+        "window": f.window,
+        "starts": "start_time" in f.window,
+        "ends": "end_time" in f.window,
+        "length": f.duration,
+        "unread": f.unread,
+        "classes": len(set(f.all("class"))) > 1,
+        "topics": len(topics) > 1,
+        "logon_said": any(item.sense("topic", _LOGON) for item in f.items),
+        "one_number": len(f.all("digits")) == 1,
+        "two_numbers": len(f.all("digits")) > 1,
+        "fraction": re.search(r"\d/\d", f.text),
+        "two_incidents": len(f.all("incident")) > 1,
+        "high_limit": f.has("limit") and int(f.all("limit")[0]) > DEFAULT_LIMIT,
+        "asks_state": _asks_for_state(f),
+        "untouched": any(item.sense("owner") or item.sense("status") for item in updated),
+        "owner_untouched": any(item.sense("owner") for item in updated),
+        "person": len(names) == 1
+        and f.name_kinds(names[0])[:1] == ("account",)
+        and not f.has("of_kind")
+        and shaped_tokens(names[0])[:1] != (Token("service", names[0], 0, len(names[0])),),
+        "asks_each": (f.has("ask:what", "op:count") and f.has("kind:alert"))
+        or not (f.has(*_OF_OTHERS) or {*f.all("talk")} - {"draw"}),
+    }
+    return frozenset(f"is:{name}" for name, held in holds.items() if held)
 
 
 def _of_whole_table(f: Frame) -> Frame:
@@ -675,14 +597,6 @@ def _asks_for_state(f: Frame) -> bool:
     nouns = [item.start for item in f.items if item.sense("kind", frozenset({"incident"}))]
     states = [item.start for item in f.items if item.type == "status"]
     return bool(nouns and states) and min(states) > max(nouns)
-
-
-def _owned(f: Frame) -> None:
-    """Take a person beside incidents of a state for who works on them: "how many has Ines open"."""
-    names = f.all("name")
-    person = len(names) == 1 and f.name_kinds(names[0])[:1] == ("account",) and not f.has("of_kind")
-    if person and shaped_tokens(names[0])[:1] != (Token("service", names[0], 0, len(names[0])),):
-        f.features["owner"], f.features["name"], f.features["topic"] = names, [], []
 
 
 def _picture_apart(f: Frame) -> None:
