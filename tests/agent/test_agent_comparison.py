@@ -159,3 +159,11 @@ async def test_one_of_several_incidents_with_the_number_is_picked_and_the_compar
     picked = await analyst.answer(Question("[2]", "s"))
     assert table(picked, "Side by side").rows
     assert asked(gateway)[-2:] == [("get_incident_detail", "12"), ("get_incident_detail", third["incident_name"])]
+
+
+async def test_two_periods_stand_beside_each_other_with_what_changed(ask: Ask) -> None:
+    periods = table(await ask("compare july with june"), "The two periods")
+    assert periods.columns == ("What", "Later", "Earlier", "Change")
+    for row in periods.rows:
+        later, earlier = (0 if cell == "-" else int(cell) for cell in row[1:3])
+        assert int(row[3]) == later - earlier

@@ -235,3 +235,16 @@ async def test_where_no_ranking_takes_the_filter_they_are_read_from_the_alerts(b
     assert calls == [("query_alerts", {"name_contains": "spray"})]
     assert "in these alerts" in answer.text
     assert "match" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("write me the hand-over", "`sentinel report` writes the hand-over of a shift as a page to hand on"),
+        ("make me a report of incident 12", "`sentinel report 12` writes this as a page to hand on"),
+    ],
+)
+async def test_a_page_to_hand_on_is_told_who_writes_it_before_what_it_is_about(question: str, told: str) -> None:
+    answer, _ = await asked(question, estate())
+    assert answer.outcome is not Outcome.CLARIFICATION
+    assert answer.text.startswith(told)

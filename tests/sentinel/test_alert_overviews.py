@@ -215,3 +215,12 @@ async def test_the_real_situation(real: Any) -> None:
         "total": 189,
         "by_severity": {"High": 85, "Medium": 78, "Low": 18, "Informational": 8},
     }
+
+
+async def test_incidents_of_a_time_beyond_those_that_one_query_names_are_told(serving: Any) -> None:
+    busy = [incident(number, "2024-08-02T12:00:00Z", AlertIds=[guid("alert a")]) for number in range(1, 1002)]
+    served = serving(SecurityIncident=busy, SecurityAlert=[alert("a", "2024-08-02T11:00:00Z")])
+    day = {"start_time": "2024-08-02T00:00:00Z", "end_time": "2024-08-03T00:00:00Z"}
+    result = await served.ask("get_threat_summary", **day)
+    assert result.coverage.partial
+    assert "Of 1001 incidents with alerts of this time the newest 1000 were looked at" in result.coverage.partial_reason

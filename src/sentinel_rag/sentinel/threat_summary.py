@@ -294,7 +294,8 @@ async def _open_incidents(
     which the first lists the worst, and the KQL for those of before. An attack may go on in one of before."""
     reading = await read_entities(view, window)
     links = await incident_links(view, reading.records if window != TimeWindow() else ())
-    active = sorted({one for found in links.numbers.values() for one in found}, reverse=True)[:MOST_IDS_IN_A_QUERY]
+    every = sorted({one for found in links.numbers.values() for one in found}, reverse=True)
+    active = every[:MOST_IDS_IN_A_QUERY]
     placed = within(incidents.INCIDENT_TIME, window)
     inside = f"({placed}) or IncidentNumber in ({', '.join(map(str, active))})" if active else placed
     base = incidents.newest_versions(window, (*conditions({"status": "Open"}), inside))
@@ -305,6 +306,9 @@ async def _open_incidents(
             (incidents.counted(base, TimeWindow()), span),
         )
     )
+    if len(every) > len(active):
+        told = f"Of {len(every)} incidents with alerts of this time the newest {len(active)} were looked at"
+        listed = listed.cut(f"{told}; narrow the window.")
     answers = (listed, counted, *((links.answer,) if links.answer is not None else ()))
     shown = incidents.chosen(base, TimeWindow())
     return (

@@ -75,11 +75,16 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Render
 
 
 def _table_of_periods(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-    """The counts of two periods beside each other."""
+    """The counts of two periods beside each other, with what the later one has more or less."""
     counts = {"Incidents": "incidents/total", "Open of these": "incidents/open", "Alerts": "alerts/total"}
     counts |= {f"{severity} alerts": f"alerts/by_severity/{severity}" for severity in reversed(SEVERITIES)}
-    rows = [[Fact(name), *(writer.cell(run, f"/summary/{at}") for run in runs)] for name, at in counts.items()]
-    writer.table("The two periods", ("What", "Later", "Earlier"), rows)
+    rows = []
+    for name, at in counts.items():
+        cells = [writer.cell(run, f"/summary/{at}") for run in runs]
+        later, earlier = (int(str(run.at(f"/summary/{at}") or 0)) for run in runs)
+        values = tuple(value for cell in cells for value in cell.values)
+        rows.append([Fact(name), *cells, Fact(f"{later - earlier:+d}" if later != earlier else "0", values)])
+    writer.table("The two periods", ("What", "Later", "Earlier", "Change"), rows)
 
 
 def _section(writer: AnswerWriter, plan: Plan, run: ToolRun, workspace: str) -> RenderedView:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise, takewhile
 
 from sentinel_rag.agent.planner.assistant import about_assistant
@@ -33,8 +33,10 @@ from sentinel_rag.agent.planner.tools import RANKED, lost, named_by, own_rows, p
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame, WorkspaceNames
+from sentinel_rag.language.frames.asides import asides
 from sentinel_rag.language.frames.clauses import ordinary
 from sentinel_rag.language.frames.frame import Token, shaped_tokens
 from sentinel_rag.language.frames.orders import read_order
@@ -48,6 +50,11 @@ _ALERTS_ONLY = "I looked at alerts only."
 _LEFT_OUT = "I did not understand {} and left it out."
 _SAME_PART = "The later period is not over, so both are compared up to the same point of it."
 _ONE_SENTENCE = "I answered “{}”."
+_SHIFT_REPORT = (
+    "`sentinel report` writes the hand-over of a shift as a page to hand on, the web page under Dashboard. In short:"
+)
+_INCIDENT_REPORT = "`sentinel report {}` writes this as a page to hand on, and so does the incident on the web page."
+_A_SHIFT = timedelta(hours=12)
 _SENTENCE = re.compile(r"[.?!]\s+(?=\S)|\s-\s|:\s")
 """Between the sentences of a question, or between what tells why and what asks."""
 _OF_WORDS = (
@@ -113,6 +120,11 @@ class Planner:
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
         asked = contained(_settled(frame), self.queries)
+        if next(asides(frame.said, "report", "shift"), None) is not None and not asked.has("incident"):
+            shift = {"start_time": format_time(now - _A_SHIFT), "end_time": format_time(now)}
+            asked.unread = []
+            situation = call(asked, "get_threat_summary", asked.window or shift)
+            return _shown(replace(situation, opening=(_SHIFT_REPORT,)), None)
         own = own_rows(asked, self.columns)
         decision, row = self._decide(asked, now) if own is None else (own, None)
         if decision.reason in _OF_WORDS and (apart := self._one_sentence(asked, now)) is not None:
@@ -127,6 +139,9 @@ class Planner:
                 return ask(asked, Unclear.UNREAD, *decision.frame.loose)
             left_out = _LEFT_OUT.format(", ".join(f"“{plain(word)}”" for word in decision.frame.loose))
             decision = replace(decision, opening=(left_out, *decision.opening))
+        number = decision.frame.one("incident") if decision.view is None and decision.calls else None
+        if number is not None and next(asides(frame.said, "report", "incident"), None) is not None:
+            decision = replace(decision, opening=(*decision.opening, _INCIDENT_REPORT.format(plain(number))))
         if decision.frame.has("compared:part") and len(decision.calls) > 1:
             decision = replace(decision, opening=(*decision.opening, _SAME_PART))
         return profiled(_shown(decision, row))
