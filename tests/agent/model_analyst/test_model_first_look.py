@@ -92,7 +92,7 @@ async def test_what_nobody_read_is_told_once_by_the_numbers_of_rows(desk):
     at = desk(calls_reply(timeline), ANSWER, gateway=estate(run_kql_query=rows_result([{"n": 1}])))
     await at.ask("What happened in incident 40?")
     first, second = (at.results(place)[-1].rpartition("</tool_result>")[2] for place in (0, 1))
-    assert "(Not read so far: c1.4 (account_activity_timeline), c1.5 (process_on_host), c5.1 (get_incident" in first
+    assert "(Not read so far: c1.5 (process_on_host), c1.4 (account_activity_timeline). Read of" in first
     assert "ignore-all-rules" not in first, "a name out of rows is never told as a word of ours"
     assert "Not read so far" not in second, "it is told once"
 
@@ -107,11 +107,10 @@ async def test_an_address_inside_is_not_followed_by_sign_ins(desk):
     assert told.count("(network_connections_to_ip)") == 2
 
 
-async def test_incidents_of_a_short_list_that_nobody_opened_are_told(desk):
+async def test_incidents_of_a_list_are_no_work_that_was_left(desk):
     at = desk(calls_reply(("query_incidents", {})), ANSWER)
     await at.ask("Which one is worst?")
-    told = at.results()[-1].rpartition("(Not read so far: ")[2]
-    assert told.count("(get_incident_detail)") == told.count("c1.") > 1
+    assert "Not read so far" not in at.results()[-1]
 
 
 async def test_what_an_earlier_question_left_unread_is_not_told_again(desk):

@@ -21,6 +21,7 @@ from sentinel_rag.agent.answers.markup import CellAt, Markup, Unit, UnitKind, se
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.rules import RULES
 from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, ReadSentence
+from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.contracts.evidence import Citation, CitedBy, Mark, SentenceState
 from sentinel_rag.contracts.evidence import Sentence as CheckedSentence
 from sentinel_rag.language.lexicon import CANONICAL, everything, plain_words
@@ -372,8 +373,12 @@ def _of_others(unit: Unit, sentence: ReadSentence, refs: Sequence[str], evidence
     own = where and refs and where not in refs
     if where and not (own and against(sentence, refs).state is SentenceState.VALUES_FOUND):
         # What a raw row shows may sound like what an alert says of it: then it is that row's.
-        reason = f"these are words of {where} (text that others wrote): quote them"
-        return _single(Verdict(SentenceState.NOT_FOUND, reason, tuple(refs), rule="theirs"), by)
+        # An alert's description told in its words, of its row that is cited, is no more than a source; never a demand.
+        row = evidence.facts(where) if where in refs and not sentence.demands else None
+        told = row is not None and row.kind == "alert" and not reads_like_instruction(unit.text)
+        reason = f"these are words of {where} (text that others wrote){'' if told else ': quote them'}"
+        state = SentenceState.SOURCE_GIVEN if told else SentenceState.NOT_FOUND
+        return _single(Verdict(state, reason, tuple(refs), rule="theirs"), by)
     for literal in sentence.literals:
         address = _address(literal)
         if address is None or (address.domain != "url" and refs):

@@ -27,7 +27,7 @@ from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.frame import short_name
 from sentinel_rag.language.frames.orders import read_order
-from sentinel_rag.language.literals import key
+from sentinel_rag.language.literals import Kind, Literal, key
 
 MOST_INCIDENTS = 3
 MOST_ALERTS = 8
@@ -146,8 +146,8 @@ def told(things: Sequence[Unread]) -> str:
 
 
 def unread(turn: ModelTurn, text: str | None = None) -> list[Unread]:
-    """What this question's results name, or of that what a text names too, and nobody has looked at: first what most
-    results of the conversation name."""
+    """What this question's dossiers name, or of them and of its lists what a text names too, and nobody has looked at:
+    first what most results of the conversation name."""
     results, fresh = turn.memory.results, {run.call.call_id for run in turn.runs}
     dossiers = [each for each in results if each.tool == DOSSIER]
     opened = {str(row.cells.get("number")) for each in dossiers for row in each.rows if row.kind == "incident"}
@@ -155,7 +155,7 @@ def unread(turn: ModelTurn, text: str | None = None) -> list[Unread]:
     asked = [_values(each.arguments) for each in results if each.tool in _OF_LOGS]
     found: dict[frozenset[str], Unread] = {}
     for result in (each for each in results if each.ref in fresh):
-        listed = result.tool == "query_incidents" and len(result.rows) <= MOST_LISTED
+        listed = text is not None and result.tool == "query_incidents" and len(result.rows) <= MOST_LISTED
         for row in result.rows if listed or result.tool == DOSSIER else ():
             if row.kind == "incident" and str(row.cells.get("number")) not in opened:
                 found.setdefault(_names(row), (row, DOSSIER))
@@ -164,20 +164,14 @@ def unread(turn: ModelTurn, text: str | None = None) -> list[Unread]:
             for kind, query in _FOLLOWED if not listed else ():
                 if row.kind == kind and not _is_followed(query, asked, row):
                     found.setdefault(_names(row), (row, query))
-    said = None if text is None else f" {key(text.replace('[.]', '.'))} "
-    things = [
-        (names, thing)
-        for names, thing in found.items()
-        if said is None or any(f" {key(name)} " in said for name in names)
-    ]
-    cells = {
-        each.ref: f" {key(' '.join(str(cell) for row in each.rows for cell in row.cells.values()))} "
-        for each in results
-    }
-    touched = {
-        names: sum(any(f" {key(name)} " in held for name in names) for held in cells.values()) for names, _ in things
-    }
-    return [thing for names, thing in sorted(things, key=lambda each: -touched[each[0]])][:MOST_TOLD]
+    said = "" if text is None else f" {key(text.replace('[.]', '.'))} "
+    holders, ranked = turn.memory.evidence.holders, list[tuple[int, Unread]]()
+    for names, thing in found.items():
+        forms = [key(name) for name in names]
+        if text is None or any(f" {form} " in said for form in forms):
+            held = {ref.partition(".")[0] for form in forms for ref in holders(Literal(Kind.ID, form, form, 0, 0))}
+            ranked.append((-len(held), thing))
+    return [thing for _, thing in sorted(ranked, key=lambda each: each[0])][:MOST_TOLD]
 
 
 def _is_followed(query: str, asked: Sequence[frozenset[str]], row: Row) -> bool:

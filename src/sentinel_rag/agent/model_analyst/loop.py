@@ -306,10 +306,10 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: ModelTurn) -
             return _ended(finished, turn, spent)
         turn.rounds += 1
         answers = await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
-        for answer in _with_word(answers, turn, limits.rounds - turn.rounds, drafted=draft is not None):
-            turn.memory.history.add(answer)
         # Off the event loop: a thousand rows take most of a second to read.
         await anyio.to_thread.run_sync(lambda: turn.memory.evidence.update())
+        for answer in _with_word(answers, turn, limits.rounds - turn.rounds, drafted=draft is not None):
+            turn.memory.history.add(answer)
         turn.say("Reading the results...")
 
 

@@ -31,11 +31,11 @@ STYLES = {
     "markdown.source": "dim",
 }
 MOST_BEHIND = 4
-"""Sources that are named behind one sentence."""
+"""Sources, or runs of them, that are named behind one sentence."""
 MOST_LISTED = 8
 MOST_NAMED = 6
 """Rows, and fields, of a line of that list."""
-_SMALL = str.maketrans("s0123456789", "ˢ⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SMALL = str.maketrans("s0123456789-", "ˢ⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def text_lines(
@@ -152,15 +152,22 @@ def _said(note: Note, *, short: bool, below: bool, ascii_only: bool) -> Iterator
         yield f"{sign} ", style
         yield f"{about}: {note.reason}", style
         return
-    names = note.sources[:MOST_BEHIND]
-    more = f"+{len(note.sources) - len(names)}" if len(note.sources) > len(names) else ""
-    if names:
+    runs = list(_runs(note.sources))
+    more = f"+{sum(map(len, runs[MOST_BEHIND:]))}" if len(runs) > MOST_BEHIND else ""
+    if names := [run[0] if len(run) == 1 else f"{run[0]}-{run[-1].lstrip('s')}" for run in runs[:MOST_BEHIND]]:
         small = "".join(name.translate(_SMALL) for name in names)
         yield (f"{{{' '.join(names)}{more}}}" if ascii_only else f"{small}{more}"), "source"
     if sign:
         yield f" {sign}", style
         if not short:
             yield f" ({note.reason})", style
+
+
+def _runs(names: Sequence[str]) -> Iterator[list[str]]:
+    """Names in their order, those that follow each other together: `s1-4` is shorter than four of them."""
+    numbered = enumerate(sorted(names, key=lambda name: int(name.lstrip("s"))))
+    for _, run in groupby(numbered, lambda each: int(each[1].lstrip("s")) - each[0]):
+        yield [name for _, name in run]
 
 
 def _value(value: object) -> str:
