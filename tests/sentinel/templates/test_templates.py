@@ -359,6 +359,7 @@ CASES: list[Case] = [
     ("failed_signins_by_user", {"user": "o'brien"}, ["UserPrincipalName", "Failures"], [(BOB, 3)]),
     ("failed_signins_by_user", {"user": "ANA@contoso.example"}, ["Failures", "Addresses"], [(2, 1)]),
     ("signins_by_country", {}, ["Country", "SignIns", "Failures", "Users"], [("PT", 5, 3, 3), ("RO", 2, 2, 1)]),
+    ("signins_in_several_countries", {}, ["UserPrincipalName", "Countries", "CountryList"], [(BOB, 2, ["PT", "RO"])]),
     ("signins_by_country", {"user": "o'brien"}, ["Country", "SignIns"], [("RO", 2), ("PT", 1)]),
     ("signins_by_application", {}, ["Application", "SignIns", "Failures", "Users"], [("Portal", 7, 5, 3)]),
     ("signins_by_day", {}, ["Day", "SignIns", "Addresses"], [("2024-08-01T00:00:00Z", 7, 3)]),
@@ -967,7 +968,7 @@ async def test_the_list_tells_every_template_in_one_call_that_a_model_can_read(e
     """Model report, finding 24: 35 of 56 were shown, and there was no way to the others."""
     result = await estate.ask("list_kql_templates")
     assert [row["name"] for row in result.rows] == list(load_templates())
-    assert result.summary == {"templates": 72, "found": 72, "detail": "compact"}
+    assert result.summary == {"templates": 73, "found": 73, "detail": "compact"}
     by_name = {row["name"]: row for row in result.rows}
     assert by_name["risky_signins"]["parameters"] == ["min_risk=low"]
     assert by_name["signins_from_ip"]["parameters"] == ["ip"]
@@ -996,8 +997,8 @@ async def test_the_list_tells_all_of_a_template_on_demand(estate: Any) -> None:
 
 async def test_the_list_is_paged_with_its_total(estate: Any) -> None:
     pages = [await estate.ask("list_kql_templates", limit=20, offset=offset) for offset in (0, 20, 40, 60)]
-    assert [len(page.rows) for page in pages] == [20, 20, 20, 12]
-    assert {page.coverage.rows_total for page in pages} == {72}
+    assert [len(page.rows) for page in pages] == [20, 20, 20, 13]
+    assert {page.coverage.rows_total for page in pages} == {73}
     assert [row["name"] for page in pages for row in page.rows] == list(load_templates())
 
 
@@ -1029,7 +1030,7 @@ async def test_where_no_template_has_every_word_those_with_most_come_and_it_is_t
     assert result.notes == ("No template has every word of the search; these fit best.",)
     none = await estate.ask("list_kql_templates", search="zzz")
     assert (none.rows, none.notes) == ((), ("No template has a word of the search.",))
-    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 72
+    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 73
 
 
 async def test_where_no_template_has_a_word_of_a_technique_those_of_its_tactics_are_named(estate: Any) -> None:
