@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -409,72 +410,44 @@ KINDS: Mapping[str, str] = {
 }
 """Type in an alert's row -> kind on the wire. A type that is not here keeps its own name."""
 
-RENAMED: Mapping[str, Mapping[str, str]] = {
-    "Account": {
-        "Name": "accountName",
-        "NTDomain": "ntDomain",
-        "UPNSuffix": "upnSuffix",
-        "Sid": "sid",
-        "AadTenantId": "aadTenantId",
-        "AadUserId": "aadUserId",
-        "ObjectGuid": "objectGuid",
-        "PUID": "puid",
-        "DnsDomain": "dnsDomain",
-        "IsDomainJoined": "isDomainJoined",
-        "DisplayName": "displayName",
-        "Host": "hostEntityId",
-    },
-    "Host": {
-        "HostName": "hostName",
-        "DnsDomain": "dnsDomain",
-        "NTDomain": "ntDomain",
-        "NetBiosName": "netBiosName",
-        "OSFamily": "osFamily",
-        "OSVersion": "osVersion",
-        "AzureID": "azureID",
-        "OMSAgentID": "omsAgentID",
-        "IsDomainJoined": "isDomainJoined",
-    },
-    "Ip": {"Address": "address", "Location": "location", "ThreatIntelligence": "threatIntelligence"},
-    "Url": {"Url": "url"},
-    "File": {"Directory": "directory", "Name": "fileName", "Host": "hostEntityId", "FileHashes": "fileHashEntityIds"},
-    "FileHash": {"Algorithm": "algorithm", "Value": "hashValue"},
-    "Process": {
-        "ProcessId": "processId",
-        "CommandLine": "commandLine",
-        "CreationTimeUtc": "creationTimeUtc",
-        "ElevationToken": "elevationToken",
-        "Account": "accountEntityId",
-        "Host": "hostEntityId",
-        "ImageFile": "imageFileEntityId",
-        "ParentProcess": "parentProcessEntityId",
-    },
-    "DnsResolution": {"DomainName": "domainName", "IpAddress": "ipAddressEntityIds"},
-    "AzureResource": {"ResourceId": "resourceId"},
-    "CloudApplication": {"AppId": "appId", "Name": "appName", "InstanceName": "instanceName"},
-    "Malware": {"Name": "malwareName", "Category": "category"},
-    "RegistryKey": {"Hive": "hive", "Key": "key"},
-    "RegistryValue": {"Key": "keyEntityId", "Name": "valueName", "Value": "valueData", "ValueType": "valueType"},
-    "SecurityGroup": {"DistinguishedName": "distinguishedName", "SID": "sid", "ObjectGuid": "objectGuid"},
-    "Mailbox": {
-        "MailboxPrimaryAddress": "mailboxPrimaryAddress",
-        "DisplayName": "displayName",
-        "Upn": "upn",
-        "ExternalDirectoryObjectId": "externalDirectoryObjectId",
-    },
-    "MailMessage": {
-        "Recipient": "recipient",
-        "Sender": "p2Sender",
-        "P1Sender": "p1Sender",
-        "P2Sender": "p2Sender",
-        "SenderIP": "senderIP",
-        "Subject": "subject",
-        "Urls": "urls",
-        "NetworkMessageId": "networkMessageId",
-        "InternetMessageId": "internetMessageId",
-        "DeliveryAction": "deliveryAction",
-    },
+_FIRST_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z]|\Z)|[A-Z]")
+_PROPERTIES: Mapping[str, str] = {
+    "Account": (
+        "Name=accountName NTDomain UPNSuffix Sid AadTenantId AadUserId ObjectGuid PUID DnsDomain "
+        "IsDomainJoined DisplayName Host=hostEntityId"
+    ),
+    "Host": "HostName DnsDomain NTDomain NetBiosName OSFamily OSVersion AzureID OMSAgentID IsDomainJoined",
+    "Ip": "Address Location ThreatIntelligence",
+    "Url": "Url",
+    "File": "Directory Name=fileName Host=hostEntityId FileHashes=fileHashEntityIds",
+    "FileHash": "Algorithm Value=hashValue",
+    "Process": (
+        "ProcessId CommandLine CreationTimeUtc ElevationToken Account=accountEntityId Host=hostEntityId "
+        "ImageFile=imageFileEntityId ParentProcess=parentProcessEntityId"
+    ),
+    "DnsResolution": "DomainName IpAddress=ipAddressEntityIds",
+    "AzureResource": "ResourceId",
+    "CloudApplication": "AppId Name=appName InstanceName",
+    "Malware": "Name=malwareName Category",
+    "RegistryKey": "Hive Key",
+    "RegistryValue": "Key=keyEntityId Name=valueName Value=valueData ValueType",
+    "SecurityGroup": "DistinguishedName SID ObjectGuid",
+    "Mailbox": "MailboxPrimaryAddress DisplayName Upn ExternalDirectoryObjectId",
+    "MailMessage": (
+        "Recipient Sender=p2Sender P1Sender P2Sender SenderIP Subject Urls NetworkMessageId "
+        "InternetMessageId DeliveryAction"
+    ),
 }
+"""Kind -> the properties of a row that REST has too: as there but for its first word in small letters, or as named."""
+
+
+def _renamed(told: str) -> Iterator[tuple[str, str]]:
+    for each in told.split():
+        name, _, other = each.partition("=")
+        yield name, other or _FIRST_WORD.sub(lambda word: word[0].lower(), name, count=1)
+
+
+RENAMED: Mapping[str, Mapping[str, str]] = {kind: dict(_renamed(told)) for kind, told in _PROPERTIES.items()}
 FRIENDLY = (
     *("accountName", "hostName", "address", "url", "fileName", "hashValue", "commandLine", "domainName"),
     *("resourceId", "appName", "malwareName", "key", "mailboxPrimaryAddress", "subject", "displayName"),

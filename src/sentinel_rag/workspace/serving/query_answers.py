@@ -102,7 +102,7 @@ def query_error(error: KqlError, correlation_id: str) -> dict[str, Any]:
     inner: dict[str, Any] = {"code": error.kql_code, "message": str(error)}
     if isinstance(error, KqlSyntaxError) or error.line is not None:
         inner |= {"line": error.line, "pos": error.position, "token": error.token}
-    return _error(
+    return plain_error(
         "BadArgumentError",
         _INVALID,
         correlation_id,
@@ -112,19 +112,19 @@ def query_error(error: KqlError, correlation_id: str) -> dict[str, Any]:
 
 def bad_request(message: str, correlation_id: str) -> dict[str, Any]:
     """A body or a timespan that is not what the API takes."""
-    return _error("BadArgumentError", _INVALID, correlation_id, {"code": "InvalidProperty", "message": message})
+    return plain_error("BadArgumentError", _INVALID, correlation_id, {"code": "InvalidProperty", "message": message})
 
 
 def unknown_workspace(correlation_id: str) -> dict[str, Any]:
-    return _error("FailedToResolveResource", "Resource identity could not be resolved", correlation_id)
+    return plain_error("FailedToResolveResource", "Resource identity could not be resolved", correlation_id)
 
 
 def unknown_path(correlation_id: str) -> dict[str, Any]:
-    return _error("PathNotFoundError", "The requested path does not exist", correlation_id)
+    return plain_error("PathNotFoundError", "The requested path does not exist", correlation_id)
 
 
 def gateway_timeout(correlation_id: str) -> dict[str, Any]:
-    return _error(
+    return plain_error(
         "GatewayTimeout",
         "Gateway timeout",
         correlation_id,
@@ -132,12 +132,8 @@ def gateway_timeout(correlation_id: str) -> dict[str, Any]:
     )
 
 
-def plain_error(code: str, message: str, correlation_id: str) -> dict[str, Any]:
-    """A one-level body: authentication, limits, internal failures."""
-    return _error(code, message, correlation_id)
-
-
-def _error(code: str, message: str, correlation_id: str, inner: dict[str, Any] | None = None) -> dict[str, Any]:
+def plain_error(code: str, message: str, correlation_id: str, inner: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Of authentication, limits and internal failures it has one level; `inner` is the next one."""
     error: dict[str, Any] = {"message": message, "code": code, "correlationId": correlation_id}
     if inner is not None:
         error["innererror"] = inner
