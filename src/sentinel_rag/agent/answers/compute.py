@@ -50,37 +50,22 @@ OPS = (
 )  # fmt: skip
 _OF_TWO = OPS[OPS.index("ratio") :]
 """Those of two operands, `a` and `b`."""
-_TEXT = {"type": "string"}
 _NOW = "now"
+_SAID = toml_beside(__package__, "compute.toml")
+"""Other words for operations, arguments and units of time, as models say them, and what a model is told of both."""
+_TOLD = {
+    name: {"type": "string", **({"description": told} if told else {})} for name, told in _SAID["parameters"].items()
+}
 COMPUTE = ToolSchema(
     NAME,
-    "Counts and compares rows you have; cite its result instead of calculating. count, share: rows "
-    "that fulfil `where`. group: by a column or unit of time. sum to order: of `column`. all, none, any: does `that` "
-    "hold. ratio, difference, change (a to b), duration: of `a` and `b`; later: `a` plus 72h. minus, "
-    "intersection, union: values of `column` in `a` and `b`.",
+    _SAID["description"],
     {
         "type": "object",
-        "properties": {
-            "op": {"type": "string", "enum": [*OPS]},
-            "of": {**_TEXT, "description": "result c1, its pages c1,c4, or rows c1.3-6"},
-            "kind": {**_TEXT, "description": "rows of one kind: alert, comment, event"},
-            "where": {
-                **_TEXT,
-                "description": "title contains phish; owner is empty; count(tactics) > 1; time > 2026-01-31",
-            },
-            "that": {**_TEXT, "description": "like where"},
-            "column": {**_TEXT, "description": "or now - created_time: seconds"},
-            "by": {**_TEXT, "description": "column; or hour, day, week, hour_of_day, weekday"},
-            "a": {**_TEXT, "description": "cell c1.3.alert_count, total c1.by_severity.High, result c1, now"},
-            "b": _TEXT,
-        },
+        "properties": {"op": {"type": "string", "enum": [*OPS]}, **_TOLD},
         "required": ["op"],
     },
-)  # fmt: skip
+)
 """What a model is offered. `compute` takes more than that: lists, objects, numbers as text, other words for an op."""
-
-_SAID = toml_beside(__package__, "compute.toml")
-"""Other words for operations, arguments and units of time, as models say them."""
 
 
 @dataclass(slots=True)
