@@ -325,6 +325,7 @@ _TIME_ADVICE = {
 }
 
 Schema = Mapping[str, Mapping[str, str]]
+"""Table -> column -> KQL type, columns in the order of the table."""
 
 
 def diagnostic_problems(analysis: Analysis, places: TextPlaces, schema: Schema) -> tuple[KqlProblem, ...]:

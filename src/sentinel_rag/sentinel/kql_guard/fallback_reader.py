@@ -37,11 +37,10 @@ from sentinel_rag.sentinel.kql_guard.analysis import (
     Other,
     Pipe,
     Place,
+    Schema,
     Statement,
     words,
 )
-
-Schema = Mapping[str, Mapping[str, str]]
 
 _KINDS = {word: kind for kind, word in OPERATORS.items()} | {
     "filter": "FilterOperator",

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ import anyio.to_thread
 import msgspec
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.sentinel.kql_guard.analysis import Analysis
+from sentinel_rag.sentinel.kql_guard.analysis import Analysis, Schema
 
 MOST_ANSWER_BYTES = 32 * 1024 * 1024
 
@@ -152,9 +152,6 @@ def _id_of(line: bytes) -> int | None:
 # Nothing of ours: neither secrets nor NODE_OPTIONS. Node on Windows needs the system's folder for its random numbers.
 ENVIRONMENT = {"SYSTEMROOT": r"C:\Windows"} if sys.platform == "win32" else {}
 
-
-Schema = Mapping[str, Mapping[str, str]]
-"""Table -> column -> KQL type, columns in the order of the table."""
 
 _SCHEMA_TIMEOUT_S = 20.0
 

@@ -8,7 +8,7 @@ given without a word.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -24,6 +24,7 @@ from sentinel_rag.sentinel.kql_guard.analysis import (
     Analysis,
     Diagnostic,
     KqlProblem,
+    Schema,
     Severity,
     TextLimits,
     TextPlaces,
@@ -37,7 +38,6 @@ from sentinel_rag.sentinel.kql_guard.parser_process import ParserClient
 from sentinel_rag.sentinel.kql_guard.rule_collections import FoundQuery
 from sentinel_rag.sentinel.kql_guard.rules import TIME, XDR_TIME, Demands, report_of
 
-Schema = Mapping[str, Mapping[str, str]]
 LIMITS = TextLimits(characters=100_000, depth=200)
 _MOST_ROUNDS = 6
 _MOST_ANSWERS_KEPT = 32

@@ -45,6 +45,7 @@ from sentinel_rag.sentinel.kql_guard.analysis import (
     ParserName,
     Pipe,
     Place,
+    Schema,
     Severity,
     Statement,
     TextLimits,
@@ -506,9 +507,6 @@ def _of_operator(operator: Operator) -> float | None:
     if operator.kind in _COUNTED and operator.rows is not None:
         return operator.rows
     return math.inf
-
-
-Schema = Mapping[str, Mapping[str, str]]
 
 
 class KqlGuard:
