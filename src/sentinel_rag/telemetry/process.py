@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from typing import Any
 
 from prometheus_client import ProcessCollector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.servers import RequestAuthenticator
@@ -26,17 +27,12 @@ from sentinel_rag.telemetry.tracer import Collector, Counts, SdkTracer, SpanBatc
 METRICS_PATH = "/metrics"
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 NO_ROUTE = "none"
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class TracedRequests:
     """Lets spans of a request belong to the trace that its `traceparent` header names."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,7 +51,7 @@ class CountedRequests:
     """Counts requests into `registry` and serves it at `/metrics` for `Authorization: Bearer TOKEN`. Raises ValueError
     for a token that could be guessed."""
 
-    def __init__(self, app: App, registry: Registry, token: str) -> None:
+    def __init__(self, app: ASGIApp, registry: Registry, token: str) -> None:
         self._app = app
         self._registry = registry
         self._authenticator = RequestAuthenticator(token=token)
@@ -145,7 +141,7 @@ class ProcessTelemetry:
             if self._batches is not None:
                 self.registry.add(*_of_exporter(self._batches.counts))
 
-    def around(self, app: App) -> App:
+    def around(self, app: ASGIApp) -> ASGIApp:
         """`app` with its requests placed in traces and counted."""
         if self._batches is not None:
             app = TracedRequests(app)

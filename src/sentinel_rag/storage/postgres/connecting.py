@@ -24,6 +24,7 @@ from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import BytesBinaryDumper
 
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.servers import LOOPBACK_NAMES
 from sentinel_rag.storage.port import PostgresPlace, StateAway
 
 # A text of PostgreSQL has no NUL, and paths into results or what a person writes may hold one. So U+0000 is kept as
@@ -140,7 +141,6 @@ _DURABLE = (
     "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')"
 )
 """What is acknowledged outlives the server, and its synchronous replicas; what promises more is left as it is."""
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _WHERE = re.compile(
     r'(?:connection failed: )?(?:connection )?to server (?:at "[^"]*"(?: \([^)]*\))?, port \S+|on socket "[^"]*") '
     r"failed: |(?<=host name )\"[^\"]*\" |(?<=resolve host )'[^']*'"
@@ -365,6 +365,6 @@ def connection_text(url: str, options: Mapping[str, str], *, setting: str) -> st
         ) from None
     added = dict(options)
     hosts = [each for name in ("host", "hostaddr") for each in str(parts.get(name) or "").split(",")]
-    if any(host and not host.startswith("/") and host not in _LOOPBACK for host in hosts):
+    if any(host and not host.startswith("/") and host not in LOOPBACK_NAMES for host in hosts):
         added["sslmode"] = "require"
     return make_conninfo(url, **{name: value for name, value in added.items() if name not in parts})
