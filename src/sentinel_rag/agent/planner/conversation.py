@@ -12,10 +12,11 @@ import msgspec
 from sentinel_rag.agent.planner import binding
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
-from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, View, with_options
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, View, with_options
 from sentinel_rag.agent.planner.going_on import takes_off
 from sentinel_rag.agent.planner.knowledge import Sought, read_wish, wish_after
 from sentinel_rag.agent.planner.leaning import left_behind, on_open_ground, settled, with_effect
+from sentinel_rag.agent.planner.merging import reasons_of
 from sentinel_rag.agent.planner.planner import Planner, searched
 from sentinel_rag.agent.planner.sentence import Done, FrameCompletion, Readings
 from sentinel_rag.agent.things import INCIDENT, SECTION, ListItem
@@ -23,7 +24,6 @@ from sentinel_rag.language.frames import Frame, Reader
 from sentinel_rag.language.frames.orders import Order, read_order
 
 VERSION = 2
-_NO_QUERY = (Unclear.NO_SUCH_QUERY, Unclear.NO_STORED_QUERY)
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Talk(Context):
             return with_options(done, planner.names)
         if isinstance(done, Readings):
             same = (planner.decide(frame, now) for frame in done.same)
-            taken = next((one for one in same if one.reason not in _NO_QUERY), None)
+            taken = next((one for one in same if one.reason not in reasons_of("no_query")), None)
             made = [binding.for_each(planner.decide(frame, now)) for frame in (() if taken else done.frames)]
             decision = with_effect(done.said, taken, self.before) if taken else settled(done, made, self.before)
             return with_options(decision, planner.names)

@@ -308,7 +308,7 @@ class Settling:
         for type_, _, value in _parted((*self.clear, *self.unsay)):
             frame.features[type_] = [one for one in frame.all(type_) if value and one != value]
         for taken, place in self.move.items():
-            moved = {*frame.all(place), *frame.features.pop(taken, ())}
+            moved = dict.fromkeys((*frame.all(place), *frame.features.pop(taken, ())))
             frame.features[place] = sorted(moved, key=frame.text.find)
         gone = [(type_, frozenset({value}) if value else None) for type_, _, value in _parted(self.unsay)]
         frame.items = tuple(item for item in frame.items if not any(item.sense(*sense) for sense in gone))

@@ -26,13 +26,6 @@ from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
 from sentinel_rag.language.frames import Frame
 
-_OF_MORE = ("talk", "op:list", "ref:them", "ref:ones", "plural", "follow", "limit", "num", "digits")
-_TELLS_A_LIST = ("status", "severity", "min", "owner", "class", "tactic", "product")
-_OF_A_LIST = (
-    "talk", "kind", "plural", "that", "ref", "op:list", "order", "limit", "num", "cmp:only", "meta", "relative",
-    "all", "not", *_TELLS_A_LIST,
-)  # fmt: skip
-"""By what a list that was shown before is told from others, and put in another order."""
 _PEAK = "peak_"
 _SHORTEST_MONTH, _LONGEST_MONTH = timedelta(days=28), timedelta(days=31)
 _SUMMER_TIME = timedelta(hours=1)
@@ -44,7 +37,7 @@ def acted(asked: FrameCompletion) -> Done | None:
     frame = asked.frame
     if frame.has("talk:export") and not frame.has("kind:template", "know", "name", "ask:who"):
         return Decision(DecisionKind.EXPORT, frame)
-    if frame.has("talk:more", "talk:rest") and asked.only(*_OF_MORE):
+    if frame.has("talk:more", "talk:rest") and asked.only(*types_of("of_more")):
         return _next_page(asked)
     if frame.has("talk:undo") and asked.only("talk", "ref", "relative"):
         return _earlier(asked, asked.talk.decisions[:-1])
@@ -54,7 +47,7 @@ def acted(asked: FrameCompletion) -> Done | None:
     returns = frame.has("talk:back") or (frame.has("talk:again") and (kinds or frame.has("all")))
     if returns and frame.has("ref:previous"):
         return _thing_before(asked)
-    if returns and not frame.has("incident", "digits") and asked.only(*_OF_A_LIST):
+    if returns and not frame.has("incident", "digits") and asked.only(*types_of("of_a_list")):
         return _back(asked, kinds)
     if frame.has("talk:again") and asked.only("talk", "ref", "relative", "op:list"):
         return _earlier(asked, asked.talk.decisions)
@@ -178,7 +171,7 @@ def _back(asked: FrameCompletion, kinds: Sequence[str]) -> Done:
     if not any(shown.by and opened & {*shown.by.frame.all("status")} for shown in own):
         # "Open the list again" opens it.
         frame.features["status"] = [status for status in frame.all("status") if status not in opened]
-    told = {(type_, value) for type_ in _TELLS_A_LIST for value in frame.all(type_)}
+    told = {(type_, value) for type_ in types_of("tells_a_list") for value in frame.all(type_)}
     whole = [shown.by for shown in own if shown.by and told <= {(t, v) for t, _ in told for v in shown.by.frame.all(t)}]
     bases = whole or [shown.by for shown in own if shown.by]
     if not bases:
@@ -186,7 +179,7 @@ def _back(asked: FrameCompletion, kinds: Sequence[str]) -> Done:
     found = next((each for each in bases if told or each != before), bases[0])
     if whole:
         frame = without(frame, ("status", "severity", "owner", "tactic", "product"))
-    if not frame.window and not frame.has("order", "limit", *_TELLS_A_LIST):
+    if not frame.window and not frame.has("order", "limit", *types_of("tells_a_list")):
         return _from_the_top(found)
     for type_ in ("kind", "op", "singular"):  # "the alert list again, worst first" is a list
         frame.features[type_] = []

@@ -21,6 +21,7 @@ from sentinel_rag.agent.planner.merging import (
     is_list,
     is_outside,
     merged,
+    reasons_of,
     types_of,
     without,
 )
@@ -38,22 +39,6 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT, INCIDENT, ListItem
 from sentinel_rag.language.frames import Frame
 
-_HALF_READ = frozenset(
-    {
-        Unclear.UNREAD, Unclear.TIME, Unclear.FUTURE, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE, Unclear.WHICH_MOMENT,
-        Unclear.NO_STORED_QUERY, Unclear.CANNOT_LEAVE_OUT, Unclear.WHICH_NAME, Unclear.UNKNOWN_NAME, Unclear.NEAR_NAME,
-        Unclear.AMBIGUOUS_NAME, Unclear.OWNER_OR_INVOLVED, Unclear.ONE_NAME, Unclear.ONE_SEVERITY, Unclear.ONE_TIME,
-        Unclear.SAME_OR_ALL, Unclear.WHICH_THING, Unclear.WHICH_OF_THESE, Unclear.NUMBER_OF_WHAT,
-    }
-)  # fmt: skip
-"""Reasons to ask back after which it is open from where a sentence goes on: from that question or the one before."""
-_NOT_ANSWERED = frozenset(
-    {
-        Unclear.UNREAD, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE, Unclear.NO_STORED_QUERY, Unclear.CANNOT_LEAVE_OUT,
-        Unclear.NUMBER_OF_WHAT, Unclear.SAME_OR_ALL, Unclear.NOTHING_NEW,
-    }
-)  # fmt: skip
-"""Reasons to ask back that name what was not understood and offer nothing to pick."""
 _MISREAD = (Unclear.UNREAD, Unclear.TIME)
 _TOLD_AGAIN = ("attr:detail", "all:all")
 _LINE = frozenset({"item"})
@@ -63,13 +48,7 @@ _PRONOUNS = ("ref:it", "ref:its", "ref:within")
 _PLEASANTRY = "small_talk"
 _FEW = 2
 _LISTS = tuple(f"kind:{kind}" for kind in sorted(LISTED))
-_GOES_ON = ("follow", "add", "ref", "that", "cmp:only", "drop", "by", "unit", "group")
 _OF_CASES = ("query_incidents", "query_alerts", "get_incident_detail", "get_alert_trend", "get_top_entities")
-_NAMES_CASES = (
-    "name", "incident", "alert_id", "digits", "status", "severity", "min", "owner", "class", "product", "op:top",
-    "talk:back", "talk:again", "talk:undo", "list_of", "item", *_LISTS,
-)  # fmt: skip
-"""What tells that incidents or alerts are meant, or an answer of before the last one."""
 _NOUNS = {
     "query_incidents": "incidents", "query_alerts": "alerts", "get_incident_detail": "incident",
     "get_top_entities": "ranking", "get_alert_trend": "trend", "get_threat_summary": "situation",
@@ -140,7 +119,7 @@ def _says(asked: FrameCompletion) -> frozenset[str]:
         or (frame.has("ref:they", "ref:definite", *_PRONOUNS) and not named and not frame.has("know")),
         "pronoun": frame.has(*_PRONOUNS) and not named,
         "short": not frame.window
-        and len([item for item in asked.items if item.type not in _light() and not item.sense("num")]) <= _FEW,
+        and len([item for item in asked.items if item.type not in types_of("light") and not item.sense("num")]) <= _FEW,
         "kind_alone": alone and before is not None
         and not before.frame.has(*(f"kind:{kind}" for kind in frame.all("kind"))),
         "after_a_name": after,
@@ -178,11 +157,6 @@ def of_a_table(asked: FrameCompletion) -> Frame | None:
     return None
 
 
-@cache
-def _light() -> frozenset[str]:
-    return frozenset(types_of("light"))
-
-
 def _of_a_thing(asked: FrameCompletion, told: frozenset[str]) -> Done | None:
     """Bind a field alone to the thing that is spoken of."""
     frame = asked.frame
@@ -212,7 +186,7 @@ def _readings(asked: FrameCompletion, rule: LeaningRule, told: frozenset[str]) -
     restated = frame.has("talk:anew") or (
         frame.has("talk:no", "talk:instead") and waiting is not None and waiting.reason in _MISREAD
     )
-    if waiting is not None and waiting.reason in _HALF_READ and not restated:
+    if waiting is not None and waiting.reason in reasons_of("half_read") and not restated:
         grounds = [_understood(waiting.frame), *([] if base is None else [base.frame])]
         taken = [unmarked(merged(ground, frame)) for ground in grounds]
         taken += [unmarked(frame)] if "alone" in rule.take else []
@@ -297,7 +271,7 @@ def on_open_ground(said: Frame, made: Decision, waiting: Decision | None) -> Dec
     """The decision, or a question back where filters alone would change the answer before a question that was not
     understood: which of the two they are of is open."""
     filters = said.has("drop", *types_of("narrows")) or bool(said.window)
-    if waiting is None or waiting.reason not in _NOT_ANSWERED or made.kind is not DecisionKind.CALL:
+    if waiting is None or waiting.reason not in reasons_of("not_answered") or made.kind is not DecisionKind.CALL:
         return made
     filters |= waiting.reason is Unclear.NOTHING_NEW and said.has("name")
     others = ("ref", "incident", "kind", "talk", "that", *(() if waiting.reason is Unclear.NOTHING_NEW else ("name",)))
@@ -317,8 +291,8 @@ def left_behind(said: Frame, made: Decision, before: Decision | None, pointed: I
     whole = said.has("ask", "op", "name", "incident", "owner", *_LISTS) or (said.has("topic") and not one)
     left = tool != last and not whole and (one or said.has("cmp:only", "add"))
     to_cases = last not in _OF_CASES and tool in _OF_CASES
-    left |= to_cases and said.has(*_GOES_ON) and is_fragment(said) and not said.has(*_NAMES_CASES)
-    words = said.has("title") and not said.has(*_NAMES_CASES, "ask", "op")
+    left |= to_cases and said.has(*types_of("goes_on")) and is_fragment(said) and not said.has(*types_of("names_cases"))
+    words = said.has("title") and not said.has(*types_of("names_cases"), "ask", "op")
     named = before.frame.has("name") and said.has("name") and not said.has("ask", "op", "attr", "rel", *_LISTS)
     left |= to_cases and (words or named) and before.frame.has("topic")
     return offering(made.frame, [made], Unclear.SAME_OR_ALL) if left else made
@@ -340,7 +314,7 @@ def _without_effect(said: Frame, made: Decision, before: Decision | None) -> lis
     """The words that were said in vain, where the answer is the last one again and they stood not in its question."""
     if before is None or not _same_answer(made, before) or made.view is View.COMPARISON:
         return []
-    light = _light() | {"op", "pad", "f", "definite"}
+    light = {*types_of("light"), "op", "pad", "f", "definite"}
     known = {*_TOLD_AGAIN, *(f"kind:{kind}" for kind in LISTED if made.calls[0].tool == f"query_{kind}s")}
     other_time = bool(said.window) and said.window != before.frame.window  # of what no time narrows
     return [

@@ -38,6 +38,11 @@ def types_of(name: str) -> tuple[str, ...]:
     return tuple(follow_ups()["types"][name])
 
 
+def reasons_of(name: str) -> tuple[str, ...]:
+    """Reasons to ask back after which a conversation goes on in the same way."""
+    return tuple(follow_ups()["reasons"][name])
+
+
 def is_fragment(frame: Frame) -> bool:
     """True for a sentence of filters, times, fields or names alone, that leaves out what it is about."""
     whole = frame.has("name", "incident", "op:top") and asks_of_a_thing(frame)

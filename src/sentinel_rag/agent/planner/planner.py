@@ -25,6 +25,7 @@ from sentinel_rag.agent.planner.decisions import (
     call,
     rows,
     settlings,
+    told_of,
 )
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.leaning import offering
@@ -62,28 +63,16 @@ _OF_WORDS = (
     Unclear.NUMBER_OF_WHAT, Unclear.UNKNOWN_NAME,
 )  # fmt: skip
 """Reasons to ask back that another sentence may have raised than the one that asks."""
-_FILTERS = ("severity", "status", "class", "owner", "tactic", "product", "threat", "lit", "cmp", "num")
-"""What narrows rows, so that the sentence which says it is not left out."""
-_CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
 _FIELDS_OF_ALERTS = ("tactics", "techniques", "product")
 """What is asked of alerts together, and counted by."""
-_OF_OTHERS = ("kind", "topic", "table", "op", "know", "ref", "follow", "rel")
-"""Beside which a field of alerts may be asked of something else."""
 _UPDATED, _LOGON = frozenset({"updated"}), frozenset({"logon"})
 _AN_INCIDENT = "an incident"
 _IN_INCIDENTS = {"reopen", "change", "activity", "history", "parent"}
 """Topics of which the row of an incident tells something; of the others only logs do, and they know no incident."""
-_NARROWING = ("cmp", "limit", "num", "unit", "group", "symbol", "min", "that", "item", "drop")
-_KNOWN_THINGS = ("name", "incident", "know", "alert_id")
-_SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _OF_LOGS = {"topic", "prop"}
 _MAY_POINT = (["definite"], ["within"])
 """What points at something that was said, unless its own sentence says which."""
-_OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
-"""Beside which words of leisure are only talk."""
 _GREETING = frozenset({"small_talk"})
-_NARROWED = ("severity", "min", "status", "owner", "order")
-"""What says of rows which ones, so that a word of help beside them asks for none."""
 _MOST_LEFT_OUT = 3
 """Words that nothing read and that an answer may still leave out."""
 _SEARCHES_NO_TITLES = ("get_threat_summary", "get_alert_trend", "get_top_entities", "list_tables", "run_kql_query")
@@ -91,21 +80,15 @@ _LISTS = ("query_incidents", "query_alerts")
 """Tools whose rows have titles, so that an unread word may be of one."""
 _SURELY_LOGS = 2
 """Topics of logs beside which they are as well ("consents of third-party applications")."""
-_SEARCHED_BY = ("classification", "technique", "tactic", "severity", "since", "until")
-"""Filters of a search of past incidents that the person said."""
-_COUNTED_BY = ("kind:alert", "kind:incident", "topic", "name", "incident", "tactic", "severity")
-"""What things are counted by."""
-_BEYOND = ("bound", "extreme", "symbol")
-"""Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
-_WANTS_ROWS = ("op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit", "op:summary")
 _OF_ROWS = (View.INCIDENT, View.NEIGHBOUR)
 """Views that tell of the rows of a call what its arguments do not say."""
 _RUN = frozenset({"run"})
 _OF_A_TABLE_SIZE = {"table", "op", "plural", "of", "rel", "act", "ask", "relative", "all", "attr", "kind"}
 """What a question for the size of a table may say and still ask for the whole of it."""
-_OF_A_SAMPLE = ("kind", "severity", "min", "status", "limit")
-"""What narrows a wish for invented rows."""
 _UNITS = {"hour", "day", "week"}
+
+_TYPES = told_of("types")
+"""Types of words that are asked for together."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +182,7 @@ class Planner:
             pointed = part.has("ref")
             if not part.has("moment") and not set(words_of(asked.time_said)) <= set(words_of(asked.text[start:end])):
                 continue  # the time is of another sentence
-            narrowed = any(item.type in _FILTERS and not item.sense("name") for item in apart)
+            narrowed = any(item.type in _TYPES["filters"] and not item.sense("name") for item in apart)
             if not _all_said(asked) or narrowed or bool(named) != pointed:
                 continue
             asks = part.has("kind", "topic", "incident") or not set(part.all("op")) <= {"list", "exists"}
@@ -294,17 +277,24 @@ class Planner:
             return searched(f, wish)
         if f.has("meta:oos") and not f.has("incident", "name"):
             return Decision(DecisionKind.OUT_OF_SCOPE, f)
-        if f.has("meta:leisure") and not f.has(*_OF_WORK) and len(f.all("topic")) < _SURELY_LOGS:
+        if f.has("meta:leisure") and not f.has(*_TYPES["of_work"]) and len(f.all("topic")) < _SURELY_LOGS:
             return Decision(DecisionKind.OUT_OF_SCOPE, f)
         if f.has("meta:no_answer") and not f.has("kind:table", "topic:ingest", "name"):
             return Decision(DecisionKind.OUT_OF_SCOPE, f)
-        rows_too = f.has("kind:incident", "kind:alert") and (f.window or f.has(*_NARROWED))  # "help me find the oldest"
+        rows_too = f.has("kind:incident", "kind:alert") and (
+            f.window or f.has(*_TYPES["narrowed"])
+        )  # "help me find the oldest"
         if f.has("meta:help") and not f.has("title", "name", "incident", "digits") and not rows_too:
             return Decision(DecisionKind.HELP, f)
         told = [item for item in f.items if not item.silent]
         if len(told) > 1 and all(item.sense("meta", _GREETING) for item in told):
             return Decision(DecisionKind.SMALL_TALK, f)  # "hello! how is it going?"
-        if f.has("meta:small_talk") and not f.unread and not f.window and not f.has(*_CONTENT, *_NARROWING):
+        if (
+            f.has("meta:small_talk")
+            and not f.unread
+            and not f.window
+            and not f.has(*_TYPES["content"], *_TYPES["narrowing"])
+        ):
             return Decision(DecisionKind.SMALL_TALK, f)
         return None
 
@@ -343,13 +333,13 @@ class Planner:
         # "Show me the incident" tells of one that is not named, "show the incidents" of all.
         bare = f.all("op") == ["list"] and not f.has("plural", "order", "title") and not f.window
         pointing = f.has("ref") and (f.all("ref") not in _MAY_POINT or bare) and not _points_inside(f)
-        which = f.has(*_SAYS_WHICH) or f.window
-        if f.has("ref") and not f.has(*_KNOWN_THINGS) and (pointing or not which):
+        which = f.has(*_TYPES["says_which"]) or f.window
+        if f.has("ref") and not f.has(*_TYPES["known_things"]) and (pointing or not which):
             return ask(f, Unclear.WHICH_THING)
         logs = f.has("topic", "kind:ip", "kind:account")
         beyond = [
             type_
-            for type_ in _BEYOND
+            for type_ in _TYPES["beyond"]
             if f.has(type_)
             and not (type_ == "bound" and (f.has("topic", "op:compare") or f.window))
             and not (type_ == "symbol" and logs)
@@ -503,7 +493,7 @@ def _told_of_rows(said: Frame) -> bool:
 def _subject_unread(f: Frame) -> bool:
     """True where a word that nothing read tells of what a number, a trend or a report is: "are sales going up"."""
     told = f.has("op:summary") and any(a.sense("definite") and b.text in f.loose for a, b in pairwise(f.items))
-    return (told or f.has("counted_kind", "op:trend")) and not f.has(*_COUNTED_BY)
+    return (told or f.has("counted_kind", "op:trend")) and not f.has(*_TYPES["counted_by"])
 
 
 def _points_inside(f: Frame) -> bool:
@@ -580,7 +570,7 @@ def _shape(f: Frame) -> frozenset[str]:
         and not f.has("of_kind")
         and shaped_tokens(names[0])[:1] != (Token("service", names[0], 0, len(names[0])),),
         "asks_each": (f.has("ask:what", "op:count") and f.has("kind:alert"))
-        or not (f.has(*_OF_OTHERS) or {*f.all("talk")} - {"draw"}),
+        or not (f.has(*_TYPES["of_others"]) or {*f.all("talk")} - {"draw"}),
     }
     return frozenset(f"is:{name}" for name, held in holds.items() if held)
 
@@ -717,7 +707,7 @@ def _features(f: Frame) -> frozenset[str]:
         or (f.has("status") and f.has("severity"))
         or (
             f.has("severity", "min", "status")
-            and (f.window or f.has(*_WANTS_ROWS))
+            and (f.window or f.has(*_TYPES["wants_rows"]))
             and (not f.has("attr") or (f.has("kind:thing") and set(f.all("attr")) <= {"status", "severity"}))
             and not f.has("topic", "incident", "kind:account", "kind:host", "op:compare", "op:average", "meta")
         ),
@@ -735,7 +725,7 @@ def _sample(f: Frame) -> Decision:
     """Real rows in the place of invented ones, narrowed as those were to be."""
     tool = "query_alerts" if f.has("kind:alert") else "query_incidents"
     rows = f.copy()
-    rows.features = {type_: values for type_, values in f.features.items() if type_ in _OF_A_SAMPLE}
+    rows.features = {type_: values for type_, values in f.features.items() if type_ in _TYPES["of_a_sample"]}
     narrowed = to_tool(rows, tool)
     return replace(narrowed if narrowed.calls else call(f, tool, {}), kind=DecisionKind.SAMPLE, frame=f)
 
@@ -752,7 +742,7 @@ def _search(wish: KnowledgeWish) -> dict[str, JsonValue]:
         return told
     if wish.sought is Sought.SECTION:
         return {"document": wish.section.partition(" > ")[0]}
-    told |= {name: value for name, value in wish.filters.items() if name in _SEARCHED_BY} if past else {}
+    told |= {name: value for name, value in wish.filters.items() if name in _TYPES["searched_by"]} if past else {}
     if past and (wish.incident or (told.keys() & {"technique"} and not wish.topic)):
         return told | ({"like_incident": wish.incident} if wish.incident else {})
     return told | {"query": wish.topic}

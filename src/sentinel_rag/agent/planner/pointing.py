@@ -19,6 +19,8 @@ from sentinel_rag.agent.planner.merging import (
     is_list,
     is_outside,
     merged,
+    reasons_of,
+    types_of,
 )
 from sentinel_rag.agent.planner.sentence import (
     LISTED_KINDS,
@@ -381,19 +383,6 @@ def _several(asked: FrameCompletion) -> Done | None:
     return asked.bound(list(found))
 
 
-_WAIT = frozenset(
-    {
-        Unclear.WHICH_THING, Unclear.WHICH_OF_THESE, Unclear.WHICH_NAME, Unclear.WHO_ARE_YOU, Unclear.HOW_LONG,
-        Unclear.MOST_OF_WHAT, Unclear.COMPARED_WITH_WHAT, Unclear.ONE_TIME, Unclear.TIME, Unclear.INCIDENTS_OR_ALERTS,
-        Unclear.NEAR_NAME, Unclear.UNKNOWN_NAME, Unclear.AMBIGUOUS_NAME, Unclear.ONE_NAME, Unclear.ONE_SEVERITY,
-        Unclear.WHICH_MOMENT,
-    }
-)  # fmt: skip
-"""Reasons to ask back that one value answers."""
-_LEANS = ("talk:more", "talk:rest", "talk:undo", "talk:back", "talk:again", "talk:draw", "talk:export", "talk:no",
-          "talk:anew", "follow", "ref")  # fmt: skip
-
-
 def picked(asked: FrameCompletion) -> Done | None:
     """What was offered, by its words, its number or a yes; a value that was asked for."""
     talk = asked.talk
@@ -440,7 +429,7 @@ def _by_words(asked: FrameCompletion) -> Option | None:
 def _fills(asked: FrameCompletion, waiting: Decision) -> Frame | None:
     """The frame that waits for a value, with what is said now."""
     told, said = waiting.frame, asked.frame
-    if waiting.reason not in _WAIT or not is_fragment(said) or said.has(*_LEANS):
+    if waiting.reason not in reasons_of("one_value") or not is_fragment(said) or said.has(*types_of("leans")):
         return None
     if waiting.reason is Unclear.HOW_LONG and said.around is None:
         return None
