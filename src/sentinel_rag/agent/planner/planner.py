@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise, takewhile
 
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.computing import computed, periods
@@ -72,7 +72,6 @@ _IN_INCIDENTS = {"reopen", "change", "activity", "history", "parent"}
 _OF_LOGS = {"topic", "prop"}
 _MAY_POINT = (["definite"], ["within"])
 """What points at something that was said, unless its own sentence says which."""
-_GREETING = frozenset({"small_talk"})
 _MOST_LEFT_OUT = 3
 """Words that nothing read and that an answer may still leave out."""
 _SEARCHES_NO_TITLES = ("get_threat_summary", "get_alert_trend", "get_top_entities", "list_tables", "run_kql_query")
@@ -166,10 +165,10 @@ class Planner:
             for window in (f.window, f.second_window)
         ]
         (first, row), (second, _) = (self._decide(one, now) for one in once)
-        alike = len(first.calls) == len(second.calls) == 1 and first.kind is second.kind is DecisionKind.CALL
-        if not alike or first.then or first.calls == second.calls:
+        both = _together(f, [first, second])
+        if both is None or first.then or first.calls == second.calls:
             return None
-        return replace(first, frame=f, calls=(*first.calls, *second.calls)), row
+        return replace(first, frame=f, calls=both.calls), row
 
     def _one_sentence(self, asked: Frame, now: datetime) -> Decision | None:
         """The answer to the one sentence of several that asks for rows, where the others only tell why; the last
@@ -287,7 +286,7 @@ class Planner:
         if f.has("meta:help") and not f.has("title", "name", "incident", "digits") and not rows_too:
             return Decision(DecisionKind.HELP, f)
         told = [item for item in f.items if not item.silent]
-        if len(told) > 1 and all(item.sense("meta", _GREETING) for item in told):
+        if len(told) > 1 and all(("meta", "small_talk") in item.senses for item in told):
             return Decision(DecisionKind.SMALL_TALK, f)  # "hello! how is it going?"
         if (
             f.has("meta:small_talk")
@@ -448,9 +447,14 @@ class Planner:
     def _stored_for_each_name(self, f: Frame) -> Decision | None:
         """The one stored query that answers for each of the names alone."""
         made = [to_stored_query(_with_name(f, name), self.queries) for name in sorted(f.all("name"), key=f.text.find)]
-        calls = [one.calls[0] for one in made if one is not None and one.calls]
-        same = len(calls) == len(made) and len({str(each.arguments["template"]) for each in calls}) == 1
-        return Decision(DecisionKind.CALL, f, tuple(calls)) if same else None
+        templates = {str(one.calls[0].arguments["template"]) for one in made if one is not None and one.calls}
+        return _together(f, made) if len(templates) == 1 else None
+
+
+def _together(f: Frame, made: Sequence[Decision | None]) -> Decision | None:
+    """The calls of several decisions as one; None where one of them calls nothing."""
+    calls = [one.calls for one in made if one is not None and one.kind is DecisionKind.CALL and one.calls]
+    return Decision(DecisionKind.CALL, f, tuple(chain(*calls))) if len(calls) == len(made) else None
 
 
 def _all_said(f: Frame) -> bool:
@@ -527,8 +531,7 @@ def _shown(decision: Decision, row: DecisionRow | None) -> Decision:
 def _for_each_name(f: Frame, tool: str) -> Decision:
     """A call for each of the names, or the question back that one of them raises."""
     made = [to_tool(_with_name(f, name), tool) for name in f.all("name")]
-    refused = next((one for one in made if not one.calls), None)
-    return refused or Decision(DecisionKind.CALL, f, tuple(one.calls[0] for one in made))
+    return _together(f, made) or next(one for one in made if not one.calls)
 
 
 def _settled(frame: Frame) -> Frame:

@@ -351,10 +351,6 @@ def _best(text: str, languages: Sequence[str] = LANGUAGES) -> Read:
     return min(orders, key=lambda read: sum(item.type == "text" for item in read.items))
 
 
-_BEHIND = ("text", "to", "class", "severity", "lit")
-"""What stands behind a verb that is not the first: words nothing read, and values ("Vorfall 40 schließen als ...")."""
-
-
 def _verb_at(read: Read) -> int | None:
     """The place of the verb of an order: first behind what may stand before one, or last ("bitte 124 schließen")."""
     place = read.first(0, "opening", "no")
@@ -365,7 +361,8 @@ def _verb_at(read: Read) -> int | None:
     if read.items[place].sense("act") or read.items[place].sense("beyond"):
         return place
     last = max((at for at, item in enumerate(read.items) if item.sense("last")), default=0)
-    ends = all(item.type in _BEHIND or item.sense("filler") for item in read.items[last + 1 :])
+    behind = read.items[last + 1 :]  # "Vorfall 40 schließen als gutartig"
+    ends = all(item.sense("filler") or item.type in ("text", "to", "class", "severity", "lit") for item in behind)
     return last if ends and last > place and all(item.type != "text" for item in read.items[:last]) else None
 
 

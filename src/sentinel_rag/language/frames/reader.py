@@ -60,7 +60,6 @@ _LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat", "k
 """What a relative clause may stand behind."""
 _NAMED = "\0"
 """Stands for each letter of a name where a time is looked for."""
-_A_PERSON = frozenset({"account"})
 _JOINS = ("follow", "ask", "op")
 _NEAR_ENOUGH = 0.7
 """The share of the words that the best language knows, below which another is not tried."""
@@ -203,7 +202,7 @@ class _Attempt:
         if frame.has("rel", "attr", "kind:alert", "topic", "status:Closed", "op:count") or frame.unread:
             return False
         said, start = settings(self.book.language, "has"), self.text.find(name)
-        ends = [start + len(name), *(item.end for item in self.items if item.sense("that", _A_PERSON))]
+        ends = [start + len(name), *(item.end for item in self.items if ("that", "account") in item.senses)]
         beside = [*words_of(self.text[:start])[-1:], *(word for end in ends for word in words_of(self.text[end:])[:1])]
         return not said.isdisjoint(beside)
 
