@@ -26,12 +26,9 @@ from dataclasses import dataclass
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.gateway.argument_formats import FORMATS
 from sentinel_rag.gateway.policy.model import MOST_OF_A_KIND, NO_KINDS, NamedKind, NoteKind, Policy, ValueKind
-from sentinel_rag.language.lexicon import plain_words
+from sentinel_rag.language.lexicon import language_data, plain_words
 
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
+_MONTHS = tuple(said.split()[0] for said in language_data("en")["months"].values())
 _MONTH = "|".join(f"{name}|{name[:3]}" if name != "may" else name for name in _MONTHS)
 _DAY_NUMBER = r"(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?"
 _YEAR = r"(?:19|20)[0-9]{2}"

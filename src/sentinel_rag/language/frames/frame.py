@@ -222,15 +222,10 @@ def _tell(item: Item, frame: Frame) -> None:
             frame.tell(type_, value)
 
 
-_ENDINGS = """
-  exe dll ps1 psm1 bat cmd vbs vbe js jse jar doc docx docm xls xlsx xlsm ppt pptx pdf rtf zip rar iso 7z gz tar img lnk
-  msi sys sh py pl hta scr txt log tmp dmp dit bin elf apk html htm php aspx jsp csv json xml one eml msg kql md
-"""
-_TOP_DOMAINS = """
-  com net org io co uk de fr nl eu us ca au jp cn ru br in it es ch at se no dk fi pl be ie nz example invalid test
-  local localdomain lan internal corp intra home info biz dev app cloud online site xyz top gov edu mil int me tv cc
-  onion
-"""
+def _any_of(words: str) -> str:
+    return "|".join(toml_beside(__package__, "grammar.toml")[words].split())
+
+
 _L = r"[^\W\d_]"
 _SHAPES: tuple[tuple[str, str], ...] = (
     (
@@ -259,10 +254,10 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("technique", r"\bT\d{4}(?:\.\d{3})?\b"),
     ("number", r"(?<![\w#])#\s?\d{1,9}\b"),
     ("item", r"\[\d{1,3}\]"),
-    ("file", rf"(?<![\w.\\/-])[\w-][\w.-]*\.(?:{'|'.join(_ENDINGS.split())})\b(?![.\w/])"),
+    ("file", rf"(?<![\w.\\/-])[\w-][\w.-]*\.(?:{_any_of('endings')})\b(?![.\w/])"),
     (
         "domain",
-        rf"(?<![\w.@-])(?:[^\W_](?:[\w-]*[^\W_])?\.)+(?:{'|'.join(_TOP_DOMAINS.split())})\b(?![\w@-])(?!\.\w)",
+        rf"(?<![\w.@-])(?:[^\W_](?:[\w-]*[^\W_])?\.)+(?:{_any_of('top_domains')})\b(?![\w@-])(?!\.\w)",
     ),
     ("user", rf"(?<![\w.@]){_L}{{1,20}}\.[od]['’]{_L}{{3,}}\b|\b{_L}{{1,20}}\.{_L}{{2,30}}\b(?!@|\.\w)"),
     ("operation", r"(?-i:\b[A-Z][a-z]+(?:[A-Z][a-z]+)*[A-Z][a-z]+ed\b)"),

@@ -9,62 +9,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.language.lexicon import language_data
+from sentinel_rag.language.text import toml_beside
 from sentinel_rag.language.times.spans import TimeSpan
 
-MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            ("january", "jan"),
-            ("february", "feb"),
-            ("march", "mar"),
-            ("april", "apr"),
-            ("may",),
-            ("june", "jun"),
-            ("july", "jul"),
-            ("august", "aug"),
-            ("september", "sept", "sep"),
-            ("october", "oct"),
-            ("november", "nov"),
-            ("december", "dec"),
-        ),
-        start=1,
-    )
-    for name in names
-}
-WEEKDAYS = {
-    name: number
-    for number, names in enumerate(
-        (
-            ("monday", "mon"),
-            ("tuesday", "tues", "tue"),
-            ("wednesday", "wed"),
-            ("thursday", "thurs", "thur", "thu"),
-            ("friday", "fri"),
-            ("saturday", "sat"),
-            ("sunday", "sun"),
-        )
-    )
-    for name in names
-}
-ZONES = {
-    "utc": 0, "gmt": 0, "z": 0, "zulu": 0, "cet": 60, "cest": 120, "est": -300, "edt": -240, "cdt": -300, "pst": -480,
-    "pdt": -420, "mdt": -360, "eet": 120, "eest": 180, "msk": 180, "jst": 540, "sgt": 480, "hkt": 480, "aest": 600,
-    "aedt": 660, "nzst": 720, "nzdt": 780,
-}  # fmt: skip
+_NAMES = toml_beside(__package__, "names.toml")
+MONTHS = {name: int(number) for number, said in language_data("en")["months"].items() for name in said.split()}
+WEEKDAYS = {name: number for number, said in enumerate(_NAMES["days"]) for name in said.split()}
+ZONES: dict[str, int] = _NAMES["offsets"]
 """Minutes east of UTC for abbreviations that mean one thing only."""
-_COUNTED = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-NUMBER_WORDS = {word: value for value, word in enumerate(_COUNTED.split(), start=1)} | {
-    "a": 1,
-    "an": 1,
-    "couple of": 2,
-    "a couple of": 2,
-    "few": 3,
-    "a few": 3,
-    "twenty": 20,
-    "thirty": 30,
-    "sixty": 60,
-}
+NUMBER_WORDS: dict[str, int] = _NAMES["counted"]
 MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 NTH = rf"({_DAY})(?:st|nd|rd|th)?"
