@@ -10,7 +10,6 @@ of several, is asked back.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -34,8 +33,8 @@ from sentinel_rag.language.frames import Frame, Reader, WorkspaceNames
 from sentinel_rag.language.frames.asides import asides
 from sentinel_rag.language.frames.phrases import phrase_book
 from sentinel_rag.language.text import blank
-from sentinel_rag.language.times import Now, read_time_in_its_zone
-from sentinel_rag.language.times.kinds import MANY_ZONES, ZONES, zone_of
+from sentinel_rag.language.times import MANY, SHORT, Now, read_time_in_its_zone
+from sentinel_rag.language.times.kinds import ZONES, zone_of
 
 LONGEST_QUESTION = 4_000
 ALL_TEMPLATES: Mapping[str, JsonValue] = {"detail": "full", "limit": MOST_TEMPLATES}
@@ -288,13 +287,6 @@ async def _without_knowledge(turn: OfflineTurn, decision: Decision) -> Answer:
     return await carry_out(turn, Plan(view=View.KEYWORD, calls=(in_titles, in_names), frame=decision.frame))
 
 
-_SHORT = re.compile(
-    rf"(?<![\w/@.-])(?:in\s+)?\(?((?:utc|gmt)\s?[+-]\s?\d{{1,2}}(?::?\d\d)?|"
-    rf"{'|'.join(sorted((name for name in ZONES if len(name) > 2), key=len, reverse=True))})\)?(?:\s+time)?"
-    r"(?![\w@/-]|\.\w)",
-    re.IGNORECASE,
-)
-_MANY = re.compile(rf"(?<![\w/@.-])({'|'.join(name.upper() for name in MANY_ZONES)})(?![\w@/.-])")
 _OFFSET = "Write its offset instead, such as UTC+05:30, or an IANA name such as Europe/Berlin."
 
 
@@ -328,7 +320,7 @@ def read_named_zone(question: str, *, trend: bool) -> NamedZone:
 
 def _of_trend(question: str) -> NamedZone:
     """A trend has days, so an abbreviation or an offset is about them, whether or not a time is said."""
-    many, match = _MANY.search(question), _SHORT.search(question)
+    many, match = MANY.search(question), SHORT.search(question)
     if many is not None:
         return NamedZone(question, sentence=f"{many[1]} is the name of more than one time zone. {_OFFSET}")
     if match is None:

@@ -7,15 +7,16 @@ from sentinel_rag.language.text import blank
 from sentinel_rag.language.times.kinds import MANY_ZONES, ZONES, Now, TimeQuestion, TimeReading, WindowSlot, zone_of
 from sentinel_rag.language.times.reader import read_time
 
-__all__ = ["Now", "TimeQuestion", "TimeReading", "WindowSlot", "read_time_in_its_zone"]
+__all__ = ["MANY", "SHORT", "Now", "TimeQuestion", "TimeReading", "WindowSlot", "read_time_in_its_zone"]
 
 
 _NAMES = "|".join(sorted((name for name in ZONES if len(name) > 2), key=len, reverse=True))
-_LEFT = re.compile(
-    rf"(?<![\w/@.-])\(?((?:utc|gmt)\s?[+-]\s?\d{{1,2}}(?::?\d\d)?|{_NAMES}|(?<=\s)[+-]\d\d:\d\d)\)?(?:\s+time)?(?![\w@/-]|\.\w)",
+SHORT = re.compile(
+    rf"(?<![\w/@.-])(?:in\s+)?\(?((?:utc|gmt)\s?[+-]\s?\d{{1,2}}(?::?\d\d)?|{_NAMES}|(?<=\s)[+-]\d\d:\d\d)\)?(?:\s+time)?(?![\w@/-]|\.\w)",
     re.IGNORECASE,
 )
-_MANY = re.compile(rf"(?<![\w/@.-])({'|'.join(name.upper() for name in MANY_ZONES)})(?![\w@/.-])")
+"""A zone by its abbreviation or its offset; `MANY` are those that mean several."""
+MANY = re.compile(rf"(?<![\w/@.-])({'|'.join(name.upper() for name in MANY_ZONES)})(?![\w@/.-])")
 _LOCAL = re.compile(r"\b(?:in\s+)?(?:my\s+|our\s+)?local\s+time(?:\s+zone)?\b", re.IGNORECASE)
 
 
@@ -24,7 +25,7 @@ def read_time_in_its_zone(text: str, now: Now) -> TimeReading:
     plain = read_time(text, now)
     if plain.window is None:
         return plain
-    many = _MANY.search(plain.rest)
+    many = MANY.search(plain.rest)
     if many is not None:
         sentence = (
             f"{many[1]} is the name of more than one time zone. Write its offset instead, such as UTC+05:30, or give "
@@ -34,7 +35,7 @@ def read_time_in_its_zone(text: str, now: Now) -> TimeReading:
     local = _LOCAL.search(plain.rest)
     if local is not None:
         return replace(plain, rest=blank(plain.rest, local.start(), local.end()))
-    left = _LEFT.search(plain.rest)
+    left = SHORT.search(plain.rest)
     zone = zone_of(left[1]) if left is not None else None
     if left is None:
         return plain
