@@ -18,6 +18,7 @@ from sentinel_rag.language.frames import Frame, part_of
 from sentinel_rag.language.text import toml_beside
 
 _IDENTITY = {"query_incidents": "number", "query_alerts": "alert_id"}
+_CALCULATED = ("op", "group", "unit", "attr", "order", "limit", "alerts", "extreme", "most", "singular", "grouped")
 _FILTERS = tuple(name for name in NARROWING if name not in ("not", "both", "without"))
 _OPEN_FOR = "closed_time - created_time"
 _SHORTEST = 0.9
@@ -38,7 +39,7 @@ def _share(f: Frame, now: datetime) -> Decision | None:
     if not f.has(*_FILTERS):
         return _group(f, now)
     behind, whole = part_of(f, noun.end, len(f.text)), _plain(f)
-    before = _plain(part_of(f, 0, noun.end)) if behind.has(*_FILTERS) else _unfiltered(whole)
+    before = _plain(part_of(f, 0, noun.end)) if behind.has(*_FILTERS) else _plain(whole, _FILTERS)
     part = _merged(before, behind) if behind.has(*_FILTERS) else whole
     return _decided(f, _calls(before, part), {"op": "ratio", "a": "$2", "b": "$1"})
 
@@ -220,20 +221,13 @@ def _chosen(f: Frame, over: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {"op": "order", **over}
 
 
-def _plain(f: Frame) -> Frame:
-    """The frame as a list: without what is calculated of it."""
+def _plain(f: Frame, less: Iterable[str] = _CALCULATED) -> Frame:
+    """The frame as a list: without what is calculated of it, or without other types."""
     plain = f.copy()
     plain.features["title"] += plain.features.pop("maybe_title", [])
-    for type_ in ("op", "group", "unit", "attr", "order", "limit", "alerts", "extreme", "most", "singular", "grouped"):
+    for type_ in less:
         plain.features.pop(type_, None)
     return plain
-
-
-def _unfiltered(f: Frame) -> Frame:
-    rest = f.copy()
-    for type_ in _FILTERS:
-        rest.features.pop(type_, None)
-    return rest
 
 
 def _merged(whole: Frame, part: Frame) -> Frame:
