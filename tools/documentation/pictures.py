@@ -77,7 +77,7 @@ def _views(browser: Browser, url: str) -> Iterator[tuple[str, Page]]:
     yield "incident-dark", _at(dark, "incidents/124")
     yield "ask-dark", _asked(_at(dark, "chat"), TREND)
     olga = _signed_in(browser, url, "olga", WIDE, "light")
-    for name in ("dashboard", "knowledge", "users"):
+    for name in ("dashboard", "knowledge", "users", "system"):
         yield name, _at(olga, name)
     yield "data", _with_watchlist(_at(olga, "data"))
     report = _at(olga, "dashboard")
