@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
-from bench.bench_strangers import measure
+import yaml
+from bench.bench_strangers import World, measure
+
+from sentinel_rag.agent.planner import DecisionKind, Talk, Unclear
 
 SETS = Path(__file__).parents[3] / "bench" / "questions"
 FLOORS = {
@@ -55,3 +59,21 @@ def test_a_follow_up_is_bound_right_or_asked_back(name: str) -> None:
     figures = measure(SETS / "strangers" / f"{name}.yaml", analyst=False, verbose=False)
     assert figures["right"] >= right
     assert figures["wrong"] <= wrong
+
+
+@pytest.mark.parametrize("name", ["strangers_3", "strangers_16", "strangers_17", "strangers_es2"])
+def test_nothing_is_offered_that_another_question_back_follows(name: str) -> None:
+    document = yaml.safe_load((SETS / "strangers" / f"{name}.yaml").read_text())
+    world, ended = World(document), []
+    for item in document["questions"]:
+        talk = Talk()
+        for before in item.get("after", ()):
+            world.decide(before, talk)
+        for option in world.decide(item["q"], talk).options:
+            picked = deepcopy(talk).pick(world.planner, world.reader.read(str(option.number)), world.now)
+            if picked is not None and picked.kind is DecisionKind.ASK and picked.reason in REFUSALS:
+                ended.append((item["q"], option.text, picked.sentence))
+    assert ended == []
+
+
+REFUSALS = (Unclear.NO_STORED_QUERY, Unclear.NO_SUCH_QUERY, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE)

@@ -102,9 +102,7 @@ class QuestionTurn:
         if self.turn.conversation.names is None and _strange(decision):
             await self.turn.names()
             decision = self._decide(text)
-        if self.rows is None and decision.reason in _NEED_QUERIES:
-            (fetched,) = await self.turn.run((PlannedCall("list_kql_templates", ALL_TEMPLATES),))
-            self.rows, self.failed = list(fetched.rows), fetched if fetched.result is None else None
+        if await self.lacked_queries(decision):
             decision = self._decide(text)
         if says_watchlist(self.read(text)):
             (fetched,) = await self.turn.run((WATCHLISTS,))
@@ -112,6 +110,14 @@ class QuestionTurn:
             self.failed = fetched if fetched.result is None else self.failed
             decision = on_watchlist(self.read(text), aliases) or decision
         return decision
+
+    async def lacked_queries(self, decision: Decision) -> bool:
+        """Whether the decision was made without the stored queries and may need them; they are known then."""
+        if self.rows is not None or decision.reason not in _NEED_QUERIES:
+            return False
+        (fetched,) = await self.turn.run((PlannedCall("list_kql_templates", ALL_TEMPLATES),))
+        self.rows, self.failed = list(fetched.rows), fetched if fetched.result is None else None
+        return True
 
     def _decide(self, text: str) -> Decision:
         return self.turn.conversation.talk.decide(self.planner, self.reader, text, self.now)
@@ -149,6 +155,8 @@ async def answer_pick(turn: OfflineTurn) -> Answer | None:
     again: what is proposed carries its frame or its call."""
     asked, talk = QuestionTurn(turn), turn.conversation.talk
     decision = talk.pick(asked.planner, asked.reader.read(turn.question), asked.now) if talk.offers else None
+    if decision is not None and await asked.lacked_queries(decision):
+        decision = talk.pick(asked.planner, asked.reader.read(turn.question), asked.now)
     if decision is not None and decision.kind is DecisionKind.ASK:
         return turn.decided_back(decision)
     return None if decision is None else await _answered(asked, decision)

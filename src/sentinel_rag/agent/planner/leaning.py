@@ -331,7 +331,10 @@ def offering(frame: Frame, made: Sequence[Decision], reason: Unclear | None, *va
 
 
 def _options(made: Sequence[Decision]) -> tuple[Option, ...]:
-    return tuple(Option(call_words(each.calls[0]), each.frame, number) for number, each in enumerate(made, start=1))
+    return tuple(
+        Option(call_words(one.calls[0]), one.frame, number, () if one.then else one.calls, one.view, one.aspects)
+        for number, one in enumerate(made, start=1)
+    )
 
 
 def call_words(made: Call) -> str:
