@@ -92,9 +92,11 @@ async def test_the_query_that_was_asked_for_is_run(question: str, template: str,
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 async def test_no_example_question_runs_another_query_than_its_own(name: str) -> None:
-    """An example may be answered by another tool, or ask back for what "this user" is; never by a wrong query."""
+    """An example may be answered by another tool, or ask back for what "this user" is; never by a wrong query. Which
+    watchlists there are is looked up before one is read."""
+    looked_up = {"watchlists"} if name.startswith("watchlist_") else set()
     for question in SHIPPED[name].questions:
-        made = await queries(question)
+        made = [call for call in await queries(question) if call.arguments["template"] not in looked_up]
         assert {call.arguments["template"] for call in made[:1]} <= {name}, question
 
 
