@@ -275,7 +275,7 @@ def _columns_said(
 ) -> tuple[dict[str, str], set[int]]:
     """The column that rows are counted by, the one that is added up, the one whose value is said with that value; and
     where the words stand that say so."""
-    by, equals = settings(frame.language, "by"), settings(frame.language, "equals")
+    by, equals = settings(frame.language, "by"), settings(frame.language, "equals") | {"="}
     silent = {item.start for item in frame.items if item.silent}
     found = sorted((said.start(), -said.end(), name) for name in names for said in called(name).finditer(text))
     begins = {at for at, _, _ in found}
