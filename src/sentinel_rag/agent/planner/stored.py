@@ -66,6 +66,8 @@ def features(frame: Frame, *, stored: bool = False) -> frozenset[str]:
         told.add("attr:owner")
     told |= {f"bound:{begins}" for said, (begins, _) in _BOUNDS.items() if frame.has("symbol") and frame.has(said)}
     told |= {f"word:{word}" for word in unread_words(frame)} | {f"word:{word}" for word in frame.loose if stored}
+    if "attr:began" in told:  # "since when" says both
+        told.discard("attr:duration")
     return frozenset(told - _OF_EVERYTHING)
 
 
