@@ -291,7 +291,7 @@ def _parameters_told(frame: Frame, queries: StoredQueries) -> Frame:
                 told.features["num"] = told.features["digits"] = told.features["cmp"] = []
                 told.unread = [word for word in told.unread if fold(word) != what]
             named = [word for word in (*told.unread, *told.loose) if f"{fold(word)} {what}" in fold(told.text)]
-            if named and not entry.parameters[name]:  # "the Finance department"
+            if named and not entry.parameters[name] and entry.types[name] != "int":  # "the Finance department"
                 told.tell("parameter", f"{name}={named[0]}")
                 told.unread, told.loose = (
                     [one for one in all_ if one != named[0]] for all_ in (told.unread, told.loose)
