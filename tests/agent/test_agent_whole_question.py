@@ -101,7 +101,7 @@ async def test_no_rows_are_asked_back(ask: Ask, gateway: ScriptedGateway, questi
     assert gateway.calls == []
 
 
-@pytest.mark.parametrize("question", ["alerts on 6 july 2024 weekend", "incidents yesterday, and 2 july 2024"])
+@pytest.mark.parametrize("question", ["alerts on 6 july 2024 weekend", "incidents yesterday, then on 2 july 2024"])
 async def test_a_second_time_is_not_dropped(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
     answer = await ask(question)
     assert answer.outcome is Outcome.CLARIFICATION

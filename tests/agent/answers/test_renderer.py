@@ -47,6 +47,7 @@ def test_every_slot_of_a_line_is_one_that_is_read(line: str) -> None:
 
 def test_every_view_of_one_result_is_told() -> None:
     by_code = {View.ALERT, View.NEIGHBOUR, View.ATTRIBUTE, View.PROPERTY, View.KEYWORD, View.COMPARISON, View.COMPUTED}
+    by_code |= {View.PROFILE}
     assert {view.value for view in View} - {view.value for view in by_code} <= {*view_data()["view"]}
 
 
