@@ -6,7 +6,7 @@ import pytest
 
 from sentinel_rag.agent.answers.check import check_answer
 from sentinel_rag.agent.answers.evidence import ReadResults
-from sentinel_rag.agent.answers.repair import numbered_sentences, repair_request, repaired, sourced
+from sentinel_rag.agent.answers.repair import numbered_sentences, repair_request, repaired, rewritten, sourced
 from sentinel_rag.contracts.evidence import SentenceState
 
 RAW = """# Incidents
@@ -122,3 +122,13 @@ def test_what_is_judgement_stays_and_what_is_said_otherwise_takes_its_place(evid
     raw = "Incident 124 is Medium. Incident 125 is Medium. Incident 126 is Medium."
     new = sourced(raw, check_answer(raw, evidence), "1: 124 is High [c1.1].\n2: -\n3: c1.2\n3: c1.3\n9: c1")
     assert new == raw.replace("Incident 124 is Medium.", "124 is High [c1.1].")
+
+
+def test_a_sentence_is_added_inside_its_line_or_as_a_line_of_its_own(evidence: ReadResults) -> None:
+    raw = "- **125** has one alert [c1.2]. I did not follow it.\n- 126 is Low [c1.3]\n"
+    new = rewritten(raw, check_answer(raw, evidence), "2+: Its host is quiet.\n3+: It has no owner.")
+    assert new.splitlines() == [
+        "- **125** has one alert [c1.2]. I did not follow it. Its host is quiet.",
+        "- 126 is Low [c1.3]",
+        "- It has no owner.",
+    ]

@@ -152,9 +152,10 @@ def _change(raw: str, unit: Unit, text: str) -> _Change | None:
 
 
 def _added(raw: str, unit: Unit, text: str) -> _Change:
-    """A text behind a unit; a line of its own behind a line of a list or a table."""
+    """A text behind a unit; a line of its own behind a line of a list that is one sentence, or of a table."""
     (first, last), (start, end) = unit.line, unit.raw
-    if unit.kind is UnitKind.PROSE:
+    before = _MARKER.sub("", raw[first:start].strip() + " ").strip(" *_")
+    if unit.kind is UnitKind.PROSE or (unit.kind is not UnitKind.ROW and before and not _COUNTER.fullmatch(before)):
         return end, end, f" {text}"
     line = f"| {' | '.join(_cells(text))} |" if unit.kind is UnitKind.ROW else raw[first:start] + text
     return last, last, f"\n{line}"
