@@ -226,57 +226,14 @@ def _any_of(words: str) -> str:
     return "|".join(toml_beside(__package__, "grammar.toml")[words].split())
 
 
-_L = r"[^\W\d_]"
-_SHAPES: tuple[tuple[str, str], ...] = (
-    (
-        "quoted",
-        r"\"([^\"]{1,400})\"|“([^”]{1,400})”|„([^“”]{1,400})[“”]|`([^`]{1,400})`|«([^»]{1,400})»|"
-        r"(?<!\w)'([^'\n]{2,400}?)'(?!\w)|(?<!\w)‘([^’]{2,200})’(?!\w)",
-    ),
-    ("portal", r"https?://(?:[\w-]+\.)*(?:azure\.com|azure\.us|microsoft\.com)/\S*incident\S*"),
-    ("url", r"\b(?:https?|ftp)://[^\s\"'<>`]+"),
-    ("guid", r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f-])"),
-    ("sid", r"\bS-1-\d+(?:-\d+){1,14}\b"),
-    ("hash", r"(?<!\w)(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})(?!\w)"),
-    ("upn", r"(?<![\w.])\w[\w.+%'’-]*@[\w-]+(?:\.[\w-]+)+\b"),
-    (
-        "path",
-        r"(?<![\w\\:])[A-Za-z]:\\[^\s\"'<>|?*]*[^\s\"'<>|?*.,;]|(?<![\w\\])\\\\[\w.$-]+(?:\\[^\s\"'<>|?*]+)+|"
-        r"(?<![\w./-])/(?:[\w.-]+/)+[\w.-]*\w",
-    ),
-    ("nt_account", r"(?<![\w\\/:.])[A-Za-z][\w.-]*\\[\w.$-]+"),
-    ("ipv4", r"(?<![\w.:])\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?![\w:]|\.\d)"),
-    (
-        "ipv6",
-        r"(?<![\w:.])(?=[0-9a-f:]*:[0-9a-f:]*:)(?=[0-9:.]*[a-f]|[0-9a-f.]*::|(?:[0-9a-f]+:){7})[0-9a-f:]+(?![\w:])",
-    ),
-    ("switch", r"(?<!\S)-{1,2}[A-Za-z][\w-]*"),
-    ("technique", r"\bT\d{4}(?:\.\d{3})?\b"),
-    ("number", r"(?<![\w#])#\s?\d{1,9}\b"),
-    ("item", r"\[\d{1,3}\]"),
-    ("file", rf"(?<![\w.\\/-])[\w-][\w.-]*\.(?:{_any_of('endings')})\b(?![.\w/])"),
-    (
-        "domain",
-        rf"(?<![\w.@-])(?:[^\W_](?:[\w-]*[^\W_])?\.)+(?:{_any_of('top_domains')})\b(?![\w@-])(?!\.\w)",
-    ),
-    ("user", rf"(?<![\w.@]){_L}{{1,20}}\.[od]['’]{_L}{{3,}}\b|\b{_L}{{1,20}}\.{_L}{{2,30}}\b(?!@|\.\w)"),
-    ("operation", r"(?-i:\b[A-Z][a-z]+(?:[A-Z][a-z]+)*[A-Z][a-z]+ed\b)"),
-    ("table", r"\bsyslog\b|(?-i:\b[A-Z]+[a-z]+(?:[A-Z][a-z]*)+(?:_CL)?\b|\b\w+_CL\b)"),
-    ("template", rf"\b{_L}+(?:_{_L}+)+\b"),
-    (
-        "host",
-        rf"(?<![\w.#-])(?=[\w-]*\d){_L}[^\W_]*(?:-[^\W_]+)+\b(?!\.\d)|\b{_L}{{2,}}\d{{2,}}\b|"
-        rf"\b{_L}{{3,}}\d+{_L}+\d*\b",
-    ),
-    ("service", r"\b(?:svc|adm|admin|sa)[-_][\w-]+\b"),
+_STANDS_FOR = {"LETTER": r"[^\W\d_]", "ENDINGS": _any_of("endings"), "DOMAINS": _any_of("top_domains")}
+_FINDERS = tuple(
+    (name, re.compile(re.sub("|".join(_STANDS_FOR), lambda found: _STANDS_FOR[found[0]], shape), re.IGNORECASE))
+    for name, shape in toml_beside(__package__, "grammar.toml")["shapes"].items()
 )
-_FINDERS = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _SHAPES)
-NAMES = {
-    "url": ("url",), "hash": ("filehash", "file"), "upn": ("account", "sender", "mailbox"), "sid": ("account",),
-    "path": ("file", "process"), "nt_account": ("account",), "ipv4": ("ip",), "ipv6": ("ip",),
-    "file": ("file", "process"), "domain": ("domain", "url", "host", "sender"), "user": ("account",),
-    "service": ("account",), "host": ("host",),
-}  # fmt: skip
+NAMES: Mapping[str, tuple[str, ...]] = {
+    name: tuple(kinds) for name, kinds in toml_beside(__package__, "grammar.toml")["names"].items()
+}
 """Shapes that name a thing, and as which kinds."""
 
 
