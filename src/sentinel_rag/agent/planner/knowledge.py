@@ -268,15 +268,10 @@ def _past(words: _Words, incident: str, now: datetime) -> KnowledgeWish | None:
     if (
         words.has("like")
         or again
-        or (words.has("before") and words.has("lasttime", "before") and _happened(words, incident))
+        or (words.has("before") and words.has("lasttime", "before") and (incident or not frame.has("name")))
     ):
         return _about_past(Sought.PAST, words, incident, now)
     return None
-
-
-def _happened(words: _Words, incident: str) -> bool:
-    """True if what was seen before is an incident or a kind of attack, and no address or account."""
-    return bool(incident) or not words.frame.has("name")
 
 
 def _about_past(sought: Sought, words: _Words, incident: str, now: datetime, *, closed: bool = False) -> KnowledgeWish:

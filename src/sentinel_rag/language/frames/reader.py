@@ -475,13 +475,9 @@ def _number_of(values: list[int]) -> int:
     return sum(values)
 
 
-def _setting(section: str, key: str) -> list[str]:
-    return [word for language in LANGUAGES for word in sections(language).get(section, {}).get(key, ())]
-
-
 @cache
 def _joints() -> list[str]:
-    return _setting("spoken", "and")
+    return [word for language in LANGUAGES for word in sections(language).get("spoken", {}).get("and", ())]
 
 
 @cache

@@ -8,7 +8,6 @@ date that two countries read differently is not guessed: it comes back as a `Dat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import time, timedelta
 
 from sentinel_rag.language.times.date_builders import (
@@ -67,7 +66,7 @@ def find_moments(text: str, now: Now) -> list[FoundTime]:
     """Every date and time in `text`, from left to right, none overlapping; at one place the longest wins."""
     found: list[FoundTime] = []
     taken_to = 0
-    for begin in _word_starts(text):
+    for begin in (match.start() for match in _STARTS.finditer(text)):
         if begin < taken_to:
             continue
         best: FoundTime | None = None
@@ -155,10 +154,6 @@ _STARTS = re.compile(
     r"(?<![\w.:/\\@#-])\w|(?:(?<=\d[-–—])|(?<=[ap]m[-–—]))(?=\d\d?(?::|\s*[ap]\.?m\b)|\d{4}\b|noon\b|mid(?:night|day)\b)",
     re.IGNORECASE,
 )
-
-
-def _word_starts(text: str) -> Iterator[int]:
-    return (match.start() for match in _STARTS.finditer(text))
 
 
 _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
