@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sentinel_rag.language.frames.asides import asides as said_beside
 from sentinel_rag.language.frames.phrases import Item, PhraseBook, phrase_book, sections, words_of
 from sentinel_rag.language.lexicon import fold
 
@@ -29,6 +30,8 @@ _HEADS = ("text", "threat", "tactic")
 """What a label before a question names: "C2 hypothesis: blocked destinations"."""
 _POINTS = ("ref", "that")
 _NOTHING = (("f", "f"),)
+_CORRECTED = ("lit", "num", "kind", "severity", "status", "class", "product", "tactic")
+"""What a word behind one that takes it back puts right."""
 _LISTED = frozenset({"incident", "alert"})
 _FEWEST_WORDS, _MOST_LOOSE, _LONGEST_TAG, _LONGEST_LABEL = 4, 6, 3, 2
 
@@ -117,6 +120,22 @@ def tags(items: Sequence[Item], text: str) -> list[tuple[int, int]]:
         and any(item.type == "ref" for item in items[first:last])
         and all(item.silent or item.type in ("not", "ref") for item in items[first:last])
     ]
+
+
+def taken_back(items: Sequence[Item], text: str) -> list[tuple[int, int]]:
+    """Each word that one of its type puts right behind it, and what says so: "on web-03, no wait, on dc-01"."""
+    found: list[tuple[int, int]] = []
+    for mark in said_beside(text, "correction", "mark"):
+        right = next((item for item in items if item.start >= mark.end() and item.type in _CORRECTED), None)
+        wrong = [at for at, item in enumerate(items) if item.end <= mark.start() and right and _alike(item, right)]
+        said = [at for at, item in enumerate(items) if mark.start() <= item.start < mark.end()]
+        found += [(at, at + 1) for at in (*wrong[-1:], *said) if wrong]
+    return found
+
+
+def _alike(item: Item, other: Item) -> bool:
+    """True for two levels, two kinds of rows, two numbers, or two names of one kind."""
+    return item.type == other.type and (item.type != "lit" or item.senses[1:] == other.senses[1:])
 
 
 def _says_little(item: Item) -> bool:

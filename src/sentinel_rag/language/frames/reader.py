@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from string import digits
 
-from sentinel_rag.language.frames.clauses import asides, loose, tags, told_apart, without
+from sentinel_rag.language.frames.asides import asides as said_beside
+from sentinel_rag.language.frames.clauses import asides, loose, tags, taken_back, told_apart, without
 from sentinel_rag.language.frames.frame import (
     AS_SAID,
     NAMES,
@@ -47,6 +48,7 @@ _HEADING = re.compile(r"\s*[-–—:]\s|[.,]\s+(?=[^\W\d])")
 _LINKS = ("meta", "follow", "talk")
 """Types of words that may stand before it."""
 _BREAKS = re.compile(r"[,;:]")
+_SAID_AGAIN = re.compile(r"\b(\w+)(?=,[^,.?!]*,\s*\1\b)", re.IGNORECASE)
 _DENIAL = re.compile(r"(?<=[,;])\s*\w[^,;.?!]*")
 _A_NUMBER = re.compile(rf"(?<!\d){ANY_NUMBER}(?:{'|'.join(one[1:] for one in ANY_OF_TIME)})?(?!\d)")
 _DASHED = re.compile(r"(?<![\w.#-])[^\W\d_]{2,}(?:-[^\W\d_]{2,})+(?![\w.@-])")
@@ -124,7 +126,7 @@ class _Attempt:
         for start, end in joined:
             self.rest = self.rest[:start] + self.text[start:end] + self.rest[end:]
         self.cost, covered = self._cover()
-        covered = without(covered, tags(covered, self.text))
+        covered = without(covered, [*tags(covered, self.text), *taken_back(covered, self.text)])
         beside = asides(covered, self.text)
         self.items, self.beside = told_apart(without(covered, beside), self.text, book)
         if beside and self.time.window:
@@ -282,7 +284,13 @@ class _Attempt:
                     yield found[place].start(), found[last - 1].end()
 
     def _undenied(self, text: str) -> str:
-        """The text without a time that a clause of its own denies: "since 1 July, not 30 days"."""
+        """The text without a time that a clause of its own denies ("since 1 July, not 30 days"), that another one puts
+        right ("yesterday, no wait, today"), and without the word that is said again ("since, let me think, since")."""
+        text = _SAID_AGAIN.sub(lambda again: " " * len(again[0]), text)
+        for mark in said_beside(text, "correction", "mark"):
+            wrong, right = self.reader.read_time(text[: mark.start()]), text[mark.end() :]
+            if wrong.window and self.reader.read_time(right).window:
+                text = wrong.rest + " " * len(mark[0]) + right
         for clause in _DENIAL.finditer(text):
             first, *others = words_of(clause[0])
             denied = others and ("not", "not") in self.book.senses(first) and ("f", "f") not in self.book.senses(first)
