@@ -71,6 +71,7 @@ _RANKED = frozenset({"top"})
 _MEANT = frozenset({"instead"})
 _SEVERAL = frozenset({"them", "ones"})
 _PERSON = frozenset({"account"})
+_PRONOUNS, _ROWS = frozenset({"it", "they"}), frozenset({"incident", "alert"})
 ReadTime = Callable[[str], TimeReading]
 
 
@@ -540,6 +541,8 @@ def _relative(items: list[Item], place: int, begins: frozenset[tuple[str, ...]])
         items[place],
         any((one.type in _LISTED or one.sense("op", _RANKED)) and not one.sense("ref") for one in items[:place]),
     )
+    if _told_behind(items, place):
+        return True
     if item.sense("ref", frozenset({"them"})) is not None:
         # "Find open incidents and list them", but "alerts of them".
         before = items[place - 1]
@@ -556,6 +559,23 @@ def _relative(items: list[Item], place: int, begins: frozenset[tuple[str, ...]])
     if place and (items[place - 1].sense("of") or (item.sense("ref") and words_of(items[place - 1].text) in begins)):
         return False  # "which incident is that part of", "which of that"
     return item.sense("relative") is not None and listed and place + 1 < len(items)
+
+
+def _told_behind(items: list[Item], place: int) -> bool:
+    """True for a pronoun whose noun its own sentence tells: "which alert was it that", "did they end, the cases"."""
+    if items[place].sense("ref", _PRONOUNS) is None or len(items) < place + 2:
+        return False
+    before, behind = items[:place], items[place + 1 :]
+    if any(one.sense("kind") for one in before):
+        return (
+            before[-1].silent
+            and any(one.sense("ask") for one in before)
+            and bool(behind[0].sense("relative") or behind[0].sense("ask"))
+        )
+    apart = next((at for at in range(1, len(behind)) if behind[at].start - behind[at - 1].end > 1), len(behind))
+    told = any(one.sense("kind", _ROWS) or one.sense("topic") for one in behind[apart:])
+    named = any(one.sense("lit") or one.type in ("topic", "threat") for one in (*before, *behind[:apart]))
+    return told and not named and not any(one.sense("ref", _PRONOUNS) or one.sense("ask") for one in behind[apart:])
 
 
 def _told_before(items: list[Item], place: int) -> bool:
