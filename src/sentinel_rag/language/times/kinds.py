@@ -26,9 +26,12 @@ YEAR = r"((?:19|20)\d\d)"
 MANY_ZONES = ("ist", "cst", "bst", "mst", "ast", "gst", "sst")
 """Abbreviations that stand for more than one zone; they are asked back."""
 ZONE = rf"\s*((?:utc|gmt)\s?[+-]\d{{1,2}}(?::?\d\d)?|{'|'.join(sorted(ZONES, key=len, reverse=True))}|[+-]\d\d:?\d\d)\b"
-DAY_WORD = r"o'?\s*clock|yesterday|today|this\s+morning|on\b|utc|last\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 DAY_PARTS = "morning|afternoon|evening|night"
 WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+DAY_WORD = (
+    rf"o'?\s*clock|yesterday|today|this\s+morning|on\s+(?:the\s+)?(?:\d|(?:{'|'.join(WEEKDAYS)}|{MONTH}|day|same|weekend)\b)|utc"
+    rf"|last\s+{WEEKDAY}"
+)
 DASH = r"(?:-|–|—|to|and|until|till|through)"
 NUMBER = r"(?:\d{1,4}|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True)) + ")"
 
