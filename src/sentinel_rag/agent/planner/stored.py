@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Decision, Unclear, ask, call, told_of
@@ -282,7 +283,7 @@ def _parameters_told(frame: Frame, queries: StoredQueries) -> Frame:
     own texts write them ("NTLM")."""
     topics = {f"topic:{topic}" for topic in frame.all("topic")}
     topics |= {_NEAR_TOPICS.get(topic, topic) for topic in topics}
-    told = frame.copy()
+    told, pairs = frame.copy(), set(map(" ".join, pairwise(words_of(frame.text))))
     for entry in queries.entries if frame.unread or frame.loose or frame.has("digits") else ():
         for name, description in entry.described.items() if not topics or topics & entry.whole else ():
             what, number = name.rpartition("_")[2], next(iter(told.all("digits")), "")
@@ -290,7 +291,8 @@ def _parameters_told(frame: Frame, queries: StoredQueries) -> Frame:
                 told.tell("parameter", f"{name}={number}")
                 told.features["num"] = told.features["digits"] = told.features["cmp"] = []
                 told.unread = [word for word in told.unread if fold(word) != what]
-            named = [word for word in (*told.unread, *told.loose) if f"{fold(word)} {what}" in fold(told.text)]
+            unknown = (*told.unread, *told.loose)
+            named = [word for word in unknown if {f"{fold(word)} {what}", f"{what} {fold(word)}"} & pairs]
             if named and not entry.parameters[name] and entry.types[name] != "int":  # "the Finance department"
                 told.tell("parameter", f"{name}={named[0]}")
                 told.unread, told.loose = (
