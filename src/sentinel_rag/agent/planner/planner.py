@@ -697,7 +697,7 @@ def _features(f: Frame) -> frozenset[str]:
             f.has("op:top")
             or {*f.all("group")} & set(RANKED)
             or f.has("counted_kind")
-            or (f.has("op:count") and not lists)
+            or (f.has("op:count") and (not lists or (f.all("kind")[0] in RANKED and f.has("plural"))))
             or (lists and f.has("plural", "all") and f.all("kind")[0] in RANKED and f.has("ask:what", "op:list"))
         )
         and not one
