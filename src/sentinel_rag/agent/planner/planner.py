@@ -283,6 +283,7 @@ class Planner:
         rows_too = f.has("kind:incident", "kind:alert") and (
             f.window or f.has(*_TYPES["narrowed"])
         )  # "help me find the oldest"
+        rows_too = rows_too or (f.has("meta:templates") and f.has("topic"))
         if f.has("meta:help") and not f.has("title", "name", "incident", "digits") and not rows_too:
             return Decision(DecisionKind.HELP, f)
         told = [item for item in f.items if not item.silent]
