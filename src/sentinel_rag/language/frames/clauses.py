@@ -126,10 +126,12 @@ def taken_back(items: Sequence[Item], text: str) -> list[tuple[int, int]]:
     """Each word that one of its type puts right behind it, and what says so: "on web-03, no wait, on dc-01"."""
     found: list[tuple[int, int]] = []
     for mark in said_beside(text, "correction", "mark"):
-        right = next((item for item in items if item.start >= mark.end() and item.type in _CORRECTED), None)
-        wrong = [at for at, item in enumerate(items) if item.end <= mark.start() and right and _alike(item, right)]
+        end = next((sign.start() for sign in _BREAK.finditer(text, mark.end() + 1)), len(text))
+        right = [item for item in items if mark.end() <= item.start < end and item.type in _CORRECTED]
+        before = [(at, item) for at, item in reversed([*enumerate(items)]) if item.end <= mark.start()]
+        wrong = [next((at for at, item in before if _alike(item, one)), None) for one in right]
         said = [at for at, item in enumerate(items) if mark.start() <= item.start < mark.end()]
-        found += [(at, at + 1) for at in (*wrong[-1:], *said) if wrong]
+        found += [(at, at + 1) for at in (*wrong, *said) if at is not None and set(wrong) - {None}]
     return found
 
 
