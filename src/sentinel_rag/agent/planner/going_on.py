@@ -23,7 +23,7 @@ from sentinel_rag.agent.planner.merging import (
 from sentinel_rag.agent.planner.sentence import LISTED_KINDS, Done, FrameCompletion, unmarked
 from sentinel_rag.agent.things import ALERT, INCIDENT
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
+from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TIME_WINDOWS, TOOLS_BY_NAME
 from sentinel_rag.language.frames import Frame
 
 _PEAK = "peak_"
@@ -269,8 +269,10 @@ def _told_time(asked: FrameCompletion, unit: str, *, ranked: bool) -> dict[str, 
     for window in windows:
         if unit == "period" and window:
             return window
+        length = timedelta(hours=TIME_WINDOWS.get(window.get("time_window", ""), 0))
         if len(window) == 2:
             length = datetime.fromisoformat(window["end_time"]) - datetime.fromisoformat(window["start_time"])
+        if length:
             slack = _SUMMER_TIME if unit != "hour" else timedelta(0)
             if unit in LENGTHS and abs(length - LENGTHS[unit]) <= slack:
                 return window

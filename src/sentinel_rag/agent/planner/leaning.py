@@ -16,6 +16,7 @@ from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, O
 from sentinel_rag.agent.planner.merging import (
     LISTED,
     asks_of_a_thing,
+    counts_among,
     follow_ups,
     is_fragment,
     is_list,
@@ -122,6 +123,7 @@ def _says(asked: FrameCompletion) -> frozenset[str]:
         and len([item for item in asked.items if item.type not in types_of("light") and not item.sense("num")]) <= _FEW,
         "kind_alone": alone and before is not None
         and not before.frame.has(*(f"kind:{kind}" for kind in frame.all("kind"))),
+        "among": before is not None and counts_among(before.frame, frame),
         "after_a_name": after,
         "same_logs": before is not None and set(frame.all("topic")) <= set(before.frame.all("topic")),
         "after_a_tactic": before is not None and before.frame.has("tactic"),
@@ -187,7 +189,8 @@ def _readings(asked: FrameCompletion, rule: LeaningRule, told: frozenset[str]) -
         frame.has("talk:no", "talk:instead") and waiting is not None and waiting.reason in _MISREAD
     )
     if waiting is not None and waiting.reason in reasons_of("half_read") and not restated:
-        grounds = [_understood(waiting.frame), *([] if base is None else [base.frame])]
+        offered = [each.frame for each in waiting.options] if waiting.reason is Unclear.SAME_OR_ALL else []
+        grounds = offered or [_understood(waiting.frame), *([] if base is None else [base.frame])]
         taken = [unmarked(merged(ground, frame)) for ground in grounds]
         taken += [unmarked(frame)] if "alone" in rule.take else []
         return Readings(tuple(taken), frame, open_question=waiting)

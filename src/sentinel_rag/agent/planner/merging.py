@@ -70,14 +70,18 @@ def changes_an_answer(frame: Frame) -> bool:
 
 def asks_of_a_thing(frame: Frame) -> bool:
     """True where a field or the entities of one thing are asked for; a field of a time that was said is a filter."""
-    filters = {"attr"} if frame.window and set(frame.all("attr")) <= _FIELDS_OF_TIME else set()
-    filters |= {
+    filters = _told_by_time(frame) | {
         f"kind:{kind}"
         for noun, name in pairwise(frame.items)
         for type_, kind in noun.senses
         if type_ == "kind" and name.sense("name", frozenset({kind}))
     }  # "the domain evil.example"
     return frame.has(*(type_ for type_ in types_of("of_a_thing") if type_ not in filters))
+
+
+def _told_by_time(frame: Frame) -> set[str]:
+    """The type of fields that ask for none, since a time was said by which they narrow: "updated since Friday"."""
+    return {"attr"} if frame.window and set(frame.all("attr")) <= _FIELDS_OF_TIME else set()
 
 
 def is_list(frame: Frame) -> bool:
@@ -105,7 +109,8 @@ def merged(before: Frame, said: Frame) -> Frame:
     frame.window = dict(said.window or before.window)
     of_logs = frame.has("topic")
     other_subject = frame.has("name", "incident", "alert_id")
-    asks_else = frame.has(*(type_ for type_ in slots()["asked"] if type_ not in types_of("told")))
+    told = {*types_of("told"), *_told_by_time(frame)}
+    asks_else = frame.has(*(type_ for type_ in slots()["asked"] if type_ not in told))
     if not other_subject:
         _carry(frame, before, slots()["subject"])
     if before.has("rel:involve", "rel:naming") and before.has("name") and not said.has("owner", "whose"):
@@ -115,6 +120,8 @@ def merged(before: Frame, said: Frame) -> Frame:
         kept_op &= not (said.has("cmp:only") and before.has("op:top", "op:trend"))  # "only count the high ones"
         _carry(frame, before, [type_ for type_ in slots()["asked"] if type_ != "op" or not kept_op])
         _listed_again(frame, before, said)
+        if said.has("kind:incident"):  # of those, and of no alerts
+            frame.features["kind"] = [kind for kind in frame.all("kind") if kind not in LISTED]
     else:
         _carry_how(frame, before, said)
     if asks_else and said.has("kind:alert", "kind:incident") and before.has("op:summary", "op:top", "op:trend"):
@@ -171,6 +178,8 @@ def _in_its_role(before: Frame, said: Frame) -> Frame:
     ranks = before.has("op:top", "op:trend") and not before.has("kind:incident")
     if ranks and said.has("cmp:only") and said.has("severity", "min") and said.all("kind") == ["alert"]:
         frame.features["kind"] = []  # what is ranked are alerts: "only high alerts"
+    if counts_among(before, said):
+        frame.features["kind"], frame.features["op"] = [], []
     if said.has("by") and said.has("name") and before.has("status:Closed") and before.has("kind:incident"):
         frame.features["closed_by"] = [said.whole.get(name, name) for name in said.all("name")]
         frame.features["name"] = []  # "by keller?", behind incidents that were closed
@@ -178,6 +187,15 @@ def _in_its_role(before: Frame, said: Frame) -> Frame:
     if owned and len(said.all("name")) == 1 and not said.has("owner", *types_of("anew"), *types_of("of_a_thing")):
         frame.features["owner"], frame.features["name"], frame.features["of_kind"] = said.all("name"), [], []
     return frame
+
+
+def counts_among(before: Frame, said: Frame) -> bool:
+    """True where a sentence begins with the rows among which a ranking or a trend counts: "of open incidents only"."""
+    first = next((item for item in said.items if item.type not in ("pad", "cmp", "follow")), None)
+    of_rows = first is not None and first.sense("of") is not None and before.has("op:top", "op:trend", "group")
+    levels = said.has("severity", "min")  # those of alerts are counted
+    narrowed = {"incident": said.has("status") and not levels, "alert": levels and not said.has("status")}
+    return of_rows and len(said.all("kind")) == 1 and narrowed.get(said.all("kind")[0], False)
 
 
 def _added(frame: Frame, before: Frame, said: Frame) -> None:

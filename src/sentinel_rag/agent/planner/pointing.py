@@ -238,6 +238,8 @@ def pointed(asked: FrameCompletion) -> Done | None:
         return None
     if frame.has("sorted") and not frame.has("order"):
         return ask(unmarked(frame), Unclear.NOT_EXPRESSIBLE, *(item.text for item in asked.items if item.sense("attr")))
+    if frame.has("cmp:only") and not frame.has("ref", "that", "name", "incident"):
+        _ask_for_no_filter(frame)
     before = asked.talk.before
     if (
         refs in (["it"], ["within"])
@@ -249,6 +251,8 @@ def pointed(asked: FrameCompletion) -> Done | None:
         return None
     if refs == ["within"] and frame.has("digits", "name", "incident"):
         return None
+    if refs == ["within"] and frame.has("title") and before is not None and is_list(before.frame):
+        return None  # a word "in it", behind rows, is in the rows
     if refs and set(refs) <= {"it", "within"} and frame.has("kind:incident") and _of_the_answer(asked):
         return unmarked(merged(before.frame, unmarked(frame))) if before is not None else None
     if "other" in refs:
@@ -351,14 +355,18 @@ def _right_behind_other(asked: FrameCompletion, kind: str) -> bool:
     )
 
 
+def _ask_for_no_filter(frame: Frame) -> None:
+    """ "Which ones are still open" asks for those, and not for the state of each."""
+    if frame.has("status", "severity", "min", "owner", "class"):
+        frame.features["attr"] = [each for each in frame.all("attr") if each not in _FILTERED]
+
+
 def _several(asked: FrameCompletion) -> Done | None:
     """Several things at once, or the list that they stand in."""
     talk, frame = asked.talk, asked.frame
     lines = asked.last_list()
     pair = talk.together if lines is None or talk.together_turn >= lines.turn else ()
-    if frame.has("status", "severity", "min", "owner", "class"):
-        # "Which ones are still open" asks for those, and not for the state of each.
-        frame.features["attr"] = [each for each in frame.all("attr") if each not in _FILTERED]
+    _ask_for_no_filter(frame)
     asks = asks_of_a_thing(frame) or frame.has("both", "op:compare", "kind:alert", "compare")
     asks |= frame.has("kind:incident") and lines is not None and lines.items[0].kind == ENTITY
     if not asks or (frame.has("both") and not pair and (lines is None or len(lines.items) != 2)):

@@ -131,7 +131,8 @@ class FrameCompletion:
     def it(self, kind: str) -> tuple[ListItem | None, tuple[ListItem, ...]]:
         """The one thing that is spoken of, or those of which it may be one."""
         talk = self.talk
-        if kind == "account" and talk.before is not None and OWNER in talk.before.aspects:
+        owns = self.frame.has("rel:owned_by") or (talk.before is not None and OWNER in talk.before.aspects)
+        if kind == "account" and owns:
             owner = self.told_row(OWNER)
             if owner is not None and owner.turn == talk.turn and len(owner.items) == 1:
                 return owner.items[0], ()

@@ -91,6 +91,9 @@ def to_tool(frame: Frame, tool: str) -> Decision:
         told |= _filters(frame, tool)
     if tool == "get_top_entities":
         told["kind"] = next(k for k in (*frame.all("kind"), *frame.all("group"), "account") if k in RANKED)
+        if frame.has("status") and (frame.has("kind:alert") or not (status := _status(frame, "query_incidents"))):
+            return ask(frame, Unclear.NOT_TAKEN, *frame.all("status"))
+        told |= {"status": status} if frame.has("status") else {}
     if tool == "get_alert_trend":
         unit = next((u for u in (*frame.all("group"), *frame.all("unit")) if u in _INTERVALS), None)
         if unit:
