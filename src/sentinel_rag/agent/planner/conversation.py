@@ -12,7 +12,7 @@ import msgspec
 from sentinel_rag.agent.planner import binding
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
-from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, View, with_options
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, View, with_options
 from sentinel_rag.agent.planner.going_on import takes_off
 from sentinel_rag.agent.planner.knowledge import Sought, read_wish, wish_after
 from sentinel_rag.agent.planner.leaning import left_behind, on_open_ground, settled, with_effect
@@ -24,18 +24,17 @@ from sentinel_rag.language.frames import Frame, Reader
 from sentinel_rag.language.frames.orders import Order, read_order
 
 VERSION = 2
-_REFUSALS = (
-    Unclear.NO_STORED_QUERY, Unclear.NO_SUCH_QUERY, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE,
-    Unclear.CANNOT_LEAVE_OUT, Unclear.UNREAD,
-)  # fmt: skip
-"""Reasons for which a choice that is taken would end in another question back."""
 
 
 def _answerable(decision: Decision, planner: Planner, now: datetime) -> Decision:
     """The decision without the choices that nothing answers; all of them while the stored queries are not known."""
     if planner.queries.unknown or not decision.options:
         return decision
-    kept = [each for each in decision.options if each.calls or planner.decide(each.frame, now).reason not in _REFUSALS]
+    kept = [
+        each
+        for each in decision.options
+        if each.calls or planner.decide(each.frame, now).reason not in reasons_of("refusals")
+    ]
     if len(kept) == len(decision.options):
         return decision
     return replace(decision, options=tuple(replace(each, number=place) for place, each in enumerate(kept, start=1)))

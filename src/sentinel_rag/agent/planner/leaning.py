@@ -27,8 +27,6 @@ from sentinel_rag.agent.planner.merging import (
     without,
 )
 from sentinel_rag.agent.planner.sentence import (
-    OF_INCIDENTS,
-    SAYS_WHICH,
     Done,
     FrameCompletion,
     Readings,
@@ -78,7 +76,7 @@ def leaned(asked: FrameCompletion) -> Done | None:
     """Fill what the sentence leaves out from the question before."""
     frame, talk = asked.frame, asked.talk
     if asked.first:
-        lost = frame.has("ref") and not frame.window and not frame.has(*SAYS_WHICH)
+        lost = frame.has("ref") and not frame.window and not frame.has(*types_of("says_which"))
         return ask(frame, Unclear.WHICH_THING) if lost else None
     if not asked.items and not any(frame.features.values()) and not frame.window and frame.around is None:
         return ask(frame, Unclear.UNREAD, frame.text.strip(" .?!"))  # fillers alone: "network side?"
@@ -174,7 +172,7 @@ def _of_a_thing(asked: FrameCompletion, told: frozenset[str]) -> Done | None:
         item, candidates = asked.it("")
         if item is not None:
             return asked.bound([item])
-        if candidates and frame.has(*OF_INCIDENTS):
+        if candidates and frame.has(*types_of("of_incidents")):
             return ask_which(frame, candidates, asked.talk)
     return None
 

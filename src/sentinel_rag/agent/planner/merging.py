@@ -193,9 +193,8 @@ def counts_among(before: Frame, said: Frame) -> bool:
     """True where a sentence begins with the rows among which a ranking or a trend counts: "of open incidents only"."""
     first = next((item for item in said.items if item.type not in ("pad", "cmp", "follow")), None)
     of_rows = first is not None and first.sense("of") is not None and before.has("op:top", "op:trend", "group")
-    levels = said.has("severity", "min")  # those of alerts are counted
-    narrowed = {"incident": said.has("status") and not levels, "alert": levels and not said.has("status")}
-    return of_rows and len(said.all("kind")) == 1 and narrowed.get(said.all("kind")[0], False)
+    by_state, by_level = said.has("status"), said.has("severity", "min")  # levels are those of the alerts
+    return of_rows and by_state != by_level and said.all("kind") == (["incident"] if by_state else ["alert"])
 
 
 def _added(frame: Frame, before: Frame, said: Frame) -> None:

@@ -29,6 +29,7 @@ from sentinel_rag.agent.planner.decisions import (
 )
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.leaning import offering
+from sentinel_rag.agent.planner.merging import reasons_of
 from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, lost, named_by, own_rows, profiled, shown, to_tool
 from sentinel_rag.agent.row_text import plain
@@ -58,11 +59,6 @@ _INCIDENT_REPORT = "`sentinel report {}` writes this as a page to hand on, and s
 _A_SHIFT = timedelta(hours=12)
 _SENTENCE = re.compile(r"[.?!]\s+(?=\S)|\s-\s|:\s")
 """Between the sentences of a question, or between what tells why and what asks."""
-_OF_WORDS = (
-    Unclear.UNREAD, Unclear.NOT_TAKEN, Unclear.NO_STORED_QUERY, Unclear.TITLE_OR_LOGS, Unclear.CANNOT_LEAVE_OUT,
-    Unclear.NUMBER_OF_WHAT, Unclear.UNKNOWN_NAME,
-)  # fmt: skip
-"""Reasons to ask back that another sentence may have raised than the one that asks."""
 _FIELDS_OF_ALERTS = ("tactics", "techniques", "product")
 """What is asked of alerts together, and counted by."""
 _UPDATED, _LOGON = frozenset({"updated"}), frozenset({"logon"})
@@ -109,7 +105,7 @@ class Planner:
             return _shown(replace(situation, opening=(_SHIFT_REPORT,)), None)
         own = own_rows(asked, self.columns)
         decision, row = self._decide(asked, now) if own is None else (own, None)
-        if decision.reason in _OF_WORDS and (apart := self._one_sentence(asked, now)) is not None:
+        if decision.reason in reasons_of("of_words") and (apart := self._one_sentence(asked, now)) is not None:
             return apart
         narrowed = decision.reason is Unclear.NOT_TAKEN and not asked.has("owner")
         if (narrowed or decision.reason is Unclear.NOT_EXPRESSIBLE) and not decision.options:

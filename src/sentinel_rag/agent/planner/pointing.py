@@ -25,7 +25,6 @@ from sentinel_rag.agent.planner.merging import (
 from sentinel_rag.agent.planner.sentence import (
     LISTED_KINDS,
     MOST_AT_ONCE,
-    SAYS_WHICH,
     SIDE_BY_SIDE,
     Done,
     FrameCompletion,
@@ -39,8 +38,6 @@ from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import Item
 from sentinel_rag.language.lexicon import fold
 
-_FILTERED = ("status", "severity", "owner", "classification")
-"""Fields by which a list is narrowed, too."""
 _RANKED = ("kind:account", "kind:host", "kind:ip", "kind:url", "kind:file", "kind:process")
 """Kinds of things by which alerts are counted."""
 _PEOPLE = ("account", "owner", "sender")
@@ -286,7 +283,7 @@ def pointed(asked: FrameCompletion) -> Done | None:
     if item is None and not kinds and before is not None and is_list(before.frame) and not before.frame.has("topic"):
         return None  # "which of that are new" is of the answer itself
     if item is None:
-        says = frame.window or frame.has(*SAYS_WHICH) or frame.has("follow")
+        says = frame.window or frame.has(*types_of("says_which")) or frame.has("follow")
         return None if says and not kinds else ask(frame, Unclear.WHICH_THING)
     if noun in LISTED:
         _forget_noun(asked, noun)
@@ -358,7 +355,7 @@ def _right_behind_other(asked: FrameCompletion, kind: str) -> bool:
 def _ask_for_no_filter(frame: Frame) -> None:
     """ "Which ones are still open" asks for those, and not for the state of each."""
     if frame.has("status", "severity", "min", "owner", "class"):
-        frame.features["attr"] = [each for each in frame.all("attr") if each not in _FILTERED]
+        frame.features["attr"] = [each for each in frame.all("attr") if f"attr:{each}" not in types_of("filtered")]
 
 
 def _several(asked: FrameCompletion) -> Done | None:

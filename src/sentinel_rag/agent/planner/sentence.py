@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from sentinel_rag.agent.planner.context import Context, Pointed, ShownList
 from sentinel_rag.agent.planner.decisions import Decision, Option, Unclear, about, ask, things
-from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, is_list, merged
+from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, is_list, merged, types_of
 from sentinel_rag.agent.things import ALERT, INCIDENT, OWNER, ListItem
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.language.frames import Frame
@@ -21,18 +21,9 @@ LISTED_KINDS = tuple(f"kind:{kind}" for kind in sorted(LISTED))
 SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "know:similar", "compare")
 _MARKS = ("moment", "ref", "that", "talk", "shift", "drop", "list_of", "item", "relative", "add", "pick", "sorted")
 """Types of words that lean on what came before, and mean nothing more once they are bound."""
-SAYS_WHICH = (
-    "name", "incident", "op", "tactic", "title", "severity", "status", "know", "topic", "all", "order",
-)  # fmt: skip
-"""What tells of which thing a sentence speaks, so that a pronoun in it need not."""
 _WEAK = frozenset({*SILENT, "add", "moment"})
 """Types of words that may mean nothing: "also", "then"."""
 _LINKS = frozenset({"yes", "no", "instead", "again", "back", "anew", "adjust"})
-OF_INCIDENTS = (
-    "attr:owner", "attr:status", "attr:classification", "attr:comments", "attr:reason", "attr:duration",
-    "attr:closed_time", "attr:bookmarks", "attr:severity",
-)  # fmt: skip
-"""Fields that only incidents have."""
 _TOGETHER = ("op:count", "op:top", "op:average", "op:share", "op:trend", "by", "group")
 """What is asked of rows together, and not of each."""
 
@@ -136,7 +127,7 @@ class FrameCompletion:
             owner = self.told_row(OWNER)
             if owner is not None and owner.turn == talk.turn and len(owner.items) == 1:
                 return owner.items[0], ()
-        wants_incident = not kind and self.frame.has(*OF_INCIDENTS) and not self.frame.has(*LISTED_KINDS)
+        wants_incident = not kind and self.frame.has(*types_of("of_incidents")) and not self.frame.has(*LISTED_KINDS)
         kinds = (kind, OWNER) if kind == "account" else (kind,)
         spoken = [
             each

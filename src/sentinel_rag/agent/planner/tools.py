@@ -304,21 +304,6 @@ def _columns_said(
 
 
 _NARROW_NO_RANKING = ("title", "tactic", "product", "name", "class", "owner")
-_OF_ROWS_ALONE = (
-    "topic",
-    "op:top",
-    "op:count",
-    "op:compare",
-    "op:share",
-    "op:trend",
-    "group",
-    "incident",
-    "not",
-    "both",
-    "order",
-    "know",
-    "prop",
-)
 
 
 def named_by(frame: Frame) -> Decision | None:
@@ -327,7 +312,7 @@ def named_by(frame: Frame) -> Decision | None:
     kinds = frame.all("kind")
     lists = [kind for kind in kinds if kind in _LISTED]
     asks = len(kinds) == 2 and kinds[0] in RANKED and len(lists) == 1 and set(frame.all("attr")) <= {"title"}
-    if not asks or not frame.has("plural") or frame.has(*_OF_ROWS_ALONE):
+    if not asks or not frame.has("plural") or frame.has(*told_of("types")["of_rows_alone"]):
         return None
     if lists == ["alert"] and (frame.has(*_NARROW_NO_RANKING) or frame.has("status")):
         narrowed = frame.copy()
@@ -354,7 +339,7 @@ def of_the_list(frame: Frame, base: Decision, told: Frame) -> Frame:
         listed
         and asks
         and not base.frame.has("incident", "name")
-        and not frame.has(*_LISTED_KINDS, *_OF_ROWS_ALONE, "name")
+        and not frame.has(*_LISTED_KINDS, *told_of("types")["of_rows_alone"], "name")
     ):
         told.tell("kind", listed)
     return told
