@@ -123,6 +123,10 @@ PARAMETERS = [
 async def test_no_template_parameter_leaves_its_literal(wire: ScriptedWire, template: str, parameter: str) -> None:
     """One function writes the literals of all templates, so each parameter meets a quarter of the payloads, in turn."""
     needed = {p.name: "192.0.2.1" for p in load_templates()[template].parameters if p.required}
+    if "table" in needed:  # its columns are looked up
+        columns = [{"name": name, "type": "string"} for name in ("TimeGenerated", "Kind", "Bytes")]
+        wire.schema = JSONResponse({"tables": [{"name": "Own_CL", "columns": columns}]})
+        needed = {name: {"table": "Own_CL", "by": "Kind", "sum": "Bytes"}[name] for name in needed}
     plain = {"template": template, "parameters": needed}
     assert await queries(wire, "run_kql_query", plain)
     for payload in PAYLOADS[PARAMETERS.index((template, parameter)) % 4 :: 4]:
