@@ -390,7 +390,6 @@ async def test_signs_compare_numbers_of_alerts_as_words_do(sign: str, told: str)
     ("question", "filtered"),
     [
         ("top 5 hosts in mde alerts", "Defender for Endpoint"),
-        ("top accounts in open incidents", "Open"),
         ("mde incidents", "Defender for Endpoint"),
     ],
 )

@@ -96,7 +96,7 @@ def test_tools_are_listed_and_described(sentinel: Any) -> None:
     assert "at least" in one.stdout
     assert "query_incidents_any" in one.stdout
     rules = sentinel.json("tools", "run_kql_query")[0]["rules"]
-    assert [rule["verdict"] for rule in rules] == ["needs approval, HIGH", "allowed, MEDIUM"]
+    assert [rule["verdict"] for rule in rules] == ["needs approval, HIGH", "allowed, HIGH", "allowed, MEDIUM"]
 
 
 def test_doctor_finds_nothing_on_a_filled_workspace(sample: Any) -> None:

@@ -190,9 +190,9 @@ ENTITY_KINDS = (
 
 TEMPLATE_FAMILIES = (
     "account_*, activity_*, alert*_by_*, audit_*, azure_*, dns_*, emails_*, entra_*, failed_*, file_*, firewall_*, "
-    "heartbeat_*, identity_*, incidents_*, ingestion_*, logons_*, mailbox_*, mean_*, mfa_*, network_*, "
-    "new_*, office_*, own_table_*, parent_*, people_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, "
-    "success_*, threat_*, url_*, user_*, watchlist*, windows_*"
+    "heartbeat_*, identity_*, incidents_*, ingestion_*, logons_*, m*, ne*, "
+    "office_*, own_table_*, parent_*, people_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, "
+    "success_*, threat_*, u*, watchlist*, windows_*"
 )
 """The names of all shipped templates, as patterns: what a model can ask for without listing them first."""
 
