@@ -226,6 +226,7 @@ def search_conversation(page: Page) -> None:
 
 def playbook_answer(page: Page) -> None:
     """Its steps are a list within the quotation, and its citation leads to the playbook."""
+    go(page, "chat")
     told = ask(page, "what does our playbook say about phishing").locator(".markdown").first
     expect(told).to_contain_text("The playbook “Phishing mail with a link or an attachment” says")
     expect(told.locator("blockquote ol > li").nth(1)).to_be_visible()
