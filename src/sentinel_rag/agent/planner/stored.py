@@ -313,10 +313,9 @@ def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, Any], list[str]]
     """Parameters out of the names that were said, and the names for which there is no parameter."""
     values: dict[str, Any] = {}
     left: list[str] = []
-    said = [told.partition("=") for told in frame.all("parameter")]
-    values |= {
-        name: int(value) if entry.types[name] == "int" else value for name, _, value in said if name in entry.parameters
-    }
+    for name, _, value in (told.partition("=") for told in frame.all("parameter")):
+        if name in entry.parameters and (entry.types[name] != "int" or value.isdecimal()):
+            values[name] = int(value) if entry.types[name] == "int" else value
     for place in ("table", "operation"):
         for value in frame.all(place)[:1]:
             if place in entry.parameters:
